@@ -1,0 +1,1 @@
+"""One module per runtime, each with the same class and verbs (load, run, close) behind ``engines.session.Session``."""

@@ -1,0 +1,1 @@
+"""How she is drawn: OpenGL 3.3 core, the viewport, the overlay."""

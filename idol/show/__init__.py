@@ -1,0 +1,1 @@
+"""The live show: turn queue, worker, speech track, frame clock, latency book."""

@@ -1,0 +1,1 @@
+"""Long-form dialogue, in a process of its own."""

@@ -1,0 +1,1 @@
+"""Qt windows: the desk, the chat panel, the overlay's settings."""

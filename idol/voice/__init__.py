@@ -1,0 +1,1 @@
+"""What she says and hears: text normalisation, phonemes, speech synthesis; later the microphone."""
