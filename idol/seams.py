@@ -172,8 +172,8 @@ class FacePose:
     """Everything the avatar needs for one picture.
 
     ``weights``: 52 BlendShapes. ``head``: (yaw, pitch, roll) in radians relative to rest; positive yaw turns to the
-    subject's left, positive pitch looks up, positive roll tilts toward the subject's left shoulder. ``gaze``: (yaw, pitch) of the eyes
-    in radians, same signs, relative to the head. ``body``: (yaw, pitch, roll) of the upper chest. ``breath`` 0..1.
+    subject's left, positive pitch looks up, positive roll tilts toward the subject's left shoulder. ``gaze``: (yaw,
+    pitch) of the eyes in radians, same signs, relative to the head. ``body``: (yaw, pitch, roll) of the upper chest. ``breath`` 0..1.
     """
 
     weights: Weights
@@ -197,7 +197,9 @@ class StageTiming:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeInfo:
-    """Which runtime an engine runs on, for the overlay and reports: e.g. ("llm", "onnxruntime 1.23 CPU", "Qwen2.5 1.5B")."""
+    """Which runtime an engine runs on, for the overlay and reports.
+
+    For example ("llm", "onnxruntime 1.23 CPU", "Qwen2.5-Coder-1.5B")."""
 
     engine: str
     runtime: str
@@ -248,7 +250,9 @@ class Synthesiser(Protocol):
     def voices(self, language: Language | None = None) -> tuple[str, ...]: ...
 
     def speak(self, clause: Clause, voice: str, speed: float = 1.0) -> Speech | None:
-        """One clause as sound; None when nothing in it can be spoken (only emoji, say). Leading silence is trimmed."""
+        """One clause as sound; None when nothing in it can be spoken (only emoji, say).
+
+        Leading silence is trimmed."""
         ...
 
     def close(self) -> None: ...
@@ -277,7 +281,7 @@ class Output(Protocol):
         ...
 
     def flush(self) -> int:
-        """Drop all that is not yet audible, with a fade of a few ms. Returns the axis index where the sound really ended;
+        """Drop all that is not yet audible, with a fade of a few ms. Returns the axis index where the sound ended;
         the axis continues from the index where writing had got to."""
         ...
 
