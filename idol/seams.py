@@ -173,7 +173,8 @@ class FacePose:
 
     ``weights``: 52 BlendShapes. ``head``: (yaw, pitch, roll) in radians relative to rest; positive yaw turns to the
     subject's left, positive pitch looks up, positive roll tilts toward the subject's left shoulder. ``gaze``: (yaw,
-    pitch) of the eyes in radians, same signs, relative to the head. ``body``: (yaw, pitch, roll) of the upper chest. ``breath`` 0..1.
+    pitch) of the eyes in radians, same signs, relative to the head. ``body``: (yaw, pitch, roll) of the upper chest.
+    ``breath`` 0..1.
     """
 
     weights: Weights
@@ -286,7 +287,9 @@ class Output(Protocol):
         ...
 
     def position(self, now: float | None = None) -> float:
-        """Axis index audible at ``now`` (``time.monotonic()``; None: this moment), from the DAC clock. It never goes back."""
+        """Axis index audible at ``now`` (``time.monotonic()``; None: this moment), from the DAC clock.
+
+        It never goes back."""
         ...
 
     def time_of(self, sample: int) -> float | None:
