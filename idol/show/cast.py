@@ -1,0 +1,63 @@
+"""What a show runs on: the mind, the voice, the speech line; and how they are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from idol.seams import Clause, GenerationStats, Language, Output, RuntimeInfo, Synthesiser, Turn, Understanding
+from idol.show.speech_line import SpeechLine
+
+Notify = Callable[[str, float | None], None]
+
+
+class Mind(Protocol):
+    """What the show needs of the dialogue room. Worker thread only."""
+
+    def understand(self, turn: Turn) -> tuple[Understanding, str]:
+        """What was understood, and the line as cleaned for the model."""
+        ...
+
+    def reply(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]: ...
+
+    def commit_heard(self, turn_id: int, heard: str) -> None: ...
+
+    @property
+    def first_token_at(self) -> float | None: ...
+
+    @property
+    def stats(self) -> GenerationStats | None: ...
+
+    @property
+    def info(self) -> RuntimeInfo: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Everything a show runs on, loaded. Closed by the show, in reverse order."""
+
+    mind: Mind
+    voice: Synthesiser
+    line: SpeechLine
+    voice_for: Callable[[Language], str]
+    speed: float = 1.0
+
+    @property
+    def output(self) -> Output:
+        return self.line.output
+
+    @property
+    def runtimes(self) -> tuple[RuntimeInfo, ...]:
+        return (
+            self.mind.info,
+            self.voice.info,
+            RuntimeInfo("face", "rules, NumPy", "dominance functions"),
+            RuntimeInfo("audio", self.output.description, ""),
+        )
+
+
+Load = Callable[[Notify, Callable[[], bool]], Engines]
+"""Loads everything on the worker thread: ``load(notify, cancelled)``. Reports what it does through ``notify``."""

@@ -1,0 +1,226 @@
+"""The live show: a line comes in, she answers with voice and face.
+
+One worker thread owns the engines and does everything for a turn in order: understand, decode, split, synthesise, plan
+the face, place on the speech axis; the sound plays meanwhile. The main thread submits, cancels and asks for the face.
+A cancel bumps the generation and silences the output itself, so it does not wait for an engine; what the worker makes
+for an older generation is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from idol.seams import Emotion, FaceMixer, FacePose, Turn
+from idol.show.cast import Engines, Load
+from idol.show.interface import (
+    Loading,
+    Notice,
+    Ready,
+    ShowEvent,
+    ShowSnapshot,
+    ShowState,
+    TurnEnded,
+    TurnStarted,
+)
+from idol.show.latency import LatencyBook, TurnRecord
+from idol.show.pacing import Rates
+from idol.show.speech_line import MouthRelease, PlacedSpeech
+from idol.show.turn_queue import TurnQueue
+from idol.show.turn_runner import TurnRunner
+
+log = logging.getLogger(__name__)
+
+
+class Show:
+    """Implements ``ShowInterface``. ``load`` runs on the worker; ``mixer`` on whichever thread asks for poses."""
+
+    def __init__(
+        self,
+        load: Load,
+        mixer: FaceMixer,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        queue_capacity: int = 32,
+    ) -> None:
+        self._load = load
+        self._mixer = mixer
+        self._clock = clock
+        self._queue = TurnQueue(queue_capacity, clock)
+        self.book = LatencyBook()
+        self._rates = Rates()
+        self._generation = 0
+        self._stop = threading.Event()
+        self._state: ShowState = "loading"
+        self._emotion: Emotion = "neutral"
+        self._engines: Engines | None = None
+        self._release = MouthRelease()
+        self._listeners: tuple[Callable[[ShowEvent], None], ...] = ()
+        self._lock = threading.Lock()
+        self._worker = threading.Thread(target=self._run, name="idol-show-worker", daemon=True)
+        self.on_placed: Callable[[PlacedSpeech], None] | None = None
+
+    # -- main thread ---------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin loading on the worker thread."""
+        self._worker.start()
+
+    def close(self, timeout: float = 10.0) -> None:
+        """End the worker and give the engines back. Raises ``RuntimeError`` when it does not end in time."""
+        self._stop.set()
+        self.cancel()
+        if self._worker.is_alive():
+            self._worker.join(timeout)
+            if self._worker.is_alive():
+                raise RuntimeError(f"the show's worker did not end within {timeout:.0f} s")
+        self._state = "closed"
+
+    def submit(self, text: str, source: str = "chat") -> int:
+        """Queue a line. Raises ``ValueError`` with a message for the user."""
+        if self._state in ("failed", "closed"):
+            raise ValueError("The show is not running. Mend what the status line says and start again.")
+        if not any(character.isprintable() and not character.isspace() for character in text):
+            raise ValueError("The line is empty. Type what she should answer.")
+        with self._lock:
+            return self._queue.put(text, source, self._generation).id
+
+    def cancel(self) -> None:
+        """Silence at once; the running turn and all queued ones end as cancelled."""
+        with self._lock:
+            self._generation += 1
+        engines = self._engines
+        if engines is not None:
+            engines.line.cut()
+        for turn in self._queue.clear():
+            self._emit(TurnEnded(turn.id, "cancelled", ""))
+
+    def pose(self, now: float) -> FacePose:
+        """Her face at ``now``: speech at the device's position, emotion and idle life on top."""
+        engines = self._engines
+        weights = None
+        speaking = False
+        emotion = self._emotion
+        if engines is not None:
+            position = engines.output.position(now)
+            playing = engines.line.playing(position)
+            if playing is not None:
+                speaking = True
+                emotion = playing[1]
+                weights = engines.line.track.sample(position)
+                self._emotion = emotion
+            elif self._state == "thinking":
+                emotion = "thinking"
+        return self._mixer.mix(now, self._release.blend(weights, now), emotion, speaking)
+
+    def overlay(self) -> ShowSnapshot:
+        engines = self._engines
+        last = self.book.last
+        return ShowSnapshot(
+            state=self._state,
+            stages=dict(last.stages) if last else {},
+            rtf=last.rtf if last else 0.0,
+            tokens_per_second=last.tokens_per_second if last else 0.0,
+            queued_turns=len(self._queue),
+            queued_audio_seconds=engines.output.queued_seconds if engines else 0.0,
+            underruns=engines.output.underruns if engines else 0,
+            output=engines.output.description if engines else "",
+            runtimes=engines.runtimes if engines else (),
+        )
+
+    def subscribe(self, callback: Callable[[ShowEvent], None]) -> Callable[[], None]:
+        """Events go to ``callback``, mostly on the worker thread; the returned function unsubscribes."""
+        with self._lock:
+            self._listeners = (*self._listeners, callback)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._listeners = tuple(known for known in self._listeners if known is not callback)
+
+        return unsubscribe
+
+    @property
+    def engines(self) -> Engines | None:
+        """The loaded engines, None before ``Ready``. For the headless commands and the model menu."""
+        return self._engines
+
+    # -- worker thread -------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with ExitStack() as owned:
+                engines = self._load_engines(owned)
+                if engines is not None:
+                    self._serve(engines)
+        finally:
+            self._engines = None
+
+    def _load_engines(self, owned: ExitStack) -> Engines | None:
+        try:
+            engines = self._load(lambda what, fraction: self._emit(Loading(what, fraction)), self._stop.is_set)
+        except Exception as error:
+            if not self._stop.is_set():
+                log.exception("loading failed")
+                self._state = "failed"
+                self._emit(Notice("error", str(error), getattr(error, "remedy", "")))
+            return None
+        owned.callback(engines.output.close)
+        owned.callback(engines.voice.close)
+        owned.callback(engines.mind.close)
+        engines.line.on_placed = self._placed
+        engines.output.start()
+        self._engines = engines
+        self._state = "ready"
+        self._emit(Ready(engines.runtimes))
+        return engines
+
+    def _placed(self, placed: PlacedSpeech) -> None:
+        if self.on_placed is not None:
+            self.on_placed(placed)
+
+    def _serve(self, engines: Engines) -> None:
+        while not self._stop.is_set():
+            taken = self._queue.take(timeout=0.1)
+            if taken is None:
+                continue
+            self._turn(engines, *taken)
+            self._state = "ready"
+
+    def _turn(self, engines: Engines, turn: Turn, generation: int) -> None:
+        self._state = "thinking"
+        row = TurnRecord(turn.id, turn.text, turn.source, turn.received_at)
+        underruns = engines.output.underruns
+        started = time.time() - (self._clock() - turn.received_at)
+        self._emit(TurnStarted(turn.id, turn.text, turn.source, started))
+        runner = TurnRunner(
+            engines, self._rates, row, self._emit, lambda: self._generation != generation, self._clock, self._say
+        )
+        try:
+            runner.run(turn)
+        except Exception as error:
+            log.exception("turn %d failed", turn.id)
+            row.reason, row.message = "failed", str(error)
+            row.heard = engines.line.heard(turn.id, engines.line.cut())
+            self._emit(Notice("error", f"This answer failed: {error}", getattr(error, "remedy", "")))
+        row.underruns = engines.output.underruns - underruns
+        try:
+            engines.mind.commit_heard(turn.id, row.heard)
+        except Exception as error:
+            log.exception("history of turn %d", turn.id)
+            self._emit(Notice("warning", f"The chat history could not be written: {error}", "Free disk space."))
+        self.book.add(row)
+        reason = row.reason if row.reason in ("done", "cancelled", "blocked", "failed") else "failed"
+        self._emit(TurnEnded(turn.id, reason, row.heard, row.message))  # type: ignore[arg-type]
+
+    def _say(self, speaking: bool) -> None:
+        self._state = "speaking" if speaking else "thinking"
+
+    def _emit(self, event: ShowEvent) -> None:
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception:
+                log.exception("a listener failed on %s", type(event).__name__)
