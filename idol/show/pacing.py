@@ -45,11 +45,10 @@ class Rates:
         return (length - tokens_so_far) * self.seconds_per_token + self.synthesis_seconds(length)
 
 
-def may_start(held_seconds: float, needed_seconds: float, held_for: float, patience: float = 0.8) -> bool:
-    """True when ``held_seconds`` of sound bridge ``needed_seconds`` of work, less a pause a listener takes as breath.
+def may_start(held_seconds: float, needed_seconds: float, held_for: float, patience: float = 1.5) -> bool:
+    """True when ``held_seconds`` of sound bridge ``needed_seconds`` of work, with a tenth to spare.
 
     ``held_for`` seconds already waited: after ``patience`` the clause starts anyway, since waiting longer is worse than
     a pause at a clause border.
     """
-    natural_pause = 0.15
-    return held_for >= patience or held_seconds + natural_pause >= needed_seconds
+    return held_for >= patience or held_seconds >= needed_seconds * 1.1

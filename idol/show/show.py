@@ -28,7 +28,7 @@ from idol.show.interface import (
 )
 from idol.show.latency import LatencyBook, TurnRecord
 from idol.show.pacing import Rates
-from idol.show.speech_line import MouthRelease, PlacedSpeech
+from idol.show.speech_line import MouthRelease
 from idol.show.turn_queue import TurnQueue
 from idol.show.turn_runner import TurnRunner
 
@@ -51,7 +51,7 @@ class Show:
         self._clock = clock
         self._queue = TurnQueue(queue_capacity, clock)
         self.book = LatencyBook()
-        self._rates = Rates()
+        self.rates = Rates()
         self._generation = 0
         self._stop = threading.Event()
         self._state: ShowState = "loading"
@@ -61,7 +61,6 @@ class Show:
         self._listeners: tuple[Callable[[ShowEvent], None], ...] = ()
         self._lock = threading.Lock()
         self._worker = threading.Thread(target=self._run, name="idol-show-worker", daemon=True)
-        self.on_placed: Callable[[PlacedSpeech], None] | None = None
 
     # -- main thread ---------------------------------------------------------------------------------------------
 
@@ -170,16 +169,11 @@ class Show:
         owned.callback(engines.output.close)
         owned.callback(engines.voice.close)
         owned.callback(engines.mind.close)
-        engines.line.on_placed = self._placed
         engines.output.start()
         self._engines = engines
         self._state = "ready"
         self._emit(Ready(engines.runtimes))
         return engines
-
-    def _placed(self, placed: PlacedSpeech) -> None:
-        if self.on_placed is not None:
-            self.on_placed(placed)
 
     def _serve(self, engines: Engines) -> None:
         while not self._stop.is_set():
@@ -196,7 +190,7 @@ class Show:
         started = time.time() - (self._clock() - turn.received_at)
         self._emit(TurnStarted(turn.id, turn.text, turn.source, started))
         runner = TurnRunner(
-            engines, self._rates, row, self._emit, lambda: self._generation != generation, self._clock, self._say
+            engines, self.rates, row, self._emit, lambda: self._generation != generation, self._clock, self._say
         )
         try:
             runner.run(turn)

@@ -52,6 +52,7 @@ class SpeechLine:
     planner: FacePlanner
     track: FrameTrack
     on_placed: Callable[[PlacedSpeech], None] | None = None
+    on_cut: Callable[[int], None] | None = None
     _written: int = 0
     _placed: tuple[_Placed, ...] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -85,6 +86,8 @@ class SpeechLine:
                 for placed in self._placed
             )
         self.track.cut(end)
+        if self.on_cut is not None:
+            self.on_cut(end)
         return end
 
     def heard(self, turn_id: int, ended_at: float) -> str:

@@ -157,16 +157,22 @@ def test_what_cannot_be_spoken_is_still_shown(make: Callable[..., Rig]) -> None:
 
 
 def test_a_slow_machine_holds_the_first_clause_instead_of_leaving_a_hole(make: Callable[..., Rig]) -> None:
-    # A clause is 0.3 s of sound; the next takes 10 tokens of 30 ms to decode and 0.1 s to say: 0.4 s.
-    rig = make(FakeMind(["One, ", "two, ", "three."], tokens=10, token_seconds=0.03), FakeVoice(0.45, 0.1))
-    for _ in range(3):  # the rates are learnt from the first turns
+    # A clause is 0.5 s of sound; the next takes 10 tokens of 40 ms to decode and 0.25 s to say: 0.65 s.
+    rig = make(FakeMind(["One, ", "two, ", "three."], tokens=10, token_seconds=0.04), FakeVoice(0.5, 0.25))
+    rig.show.rates.learn_decode(1000, 40.0)
+    for _ in range(4):  # the rates are learnt from the first turns
         rig.ended(rig.show.submit("hi"))
-    rig.output.underruns = 0
-    rig.ended(rig.show.submit("hi"))
-    row = rig.show.book.last
-    assert row is not None
-    assert rig.output.underruns == 0
-    assert row.held_back_ms >= 0
+    learnt = rig.show.book.rows[-1]
+    assert 50 < learnt.held_back_ms < 1000
+    assert learnt.underruns == 1  # the third clause is late whatever is done: 0.65 s of work per 0.5 s of sound
+
+
+def test_a_fast_machine_holds_nothing(make: Callable[..., Rig]) -> None:
+    rig = make(FakeMind(["One, ", "two, ", "three."], tokens=10, token_seconds=0.001), FakeVoice(0.5, 0.01))
+    for _ in range(3):
+        rig.ended(rig.show.submit("hi"))
+    assert rig.show.book.rows[-1].held_back_ms < 20
+    assert rig.show.book.rows[-1].underruns == 0
 
 
 def test_empty_and_late_lines_are_refused_with_a_reason(make: Callable[..., Rig]) -> None:
