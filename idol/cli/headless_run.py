@@ -1,0 +1,126 @@
+"""What ``say``, ``chat`` and ``bench`` share: their options, the terminal's view of events, the files they write."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from idol.settings import Settings, load_settings
+from idol.show.headless import HeadlessError, HeadlessRun, run_headless
+from idol.show.interface import Loading, Notice, ReplyText, ShowEvent, TurnEnded, TurnStarted
+from idol.show.latency import TurnRecord
+from idol.show.show import Show
+
+
+def add_headless_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the issue's headless commands."""
+    parser.add_argument("--headless", action="store_true", help="no window; sound goes to the device all the same")
+    parser.add_argument("--no-audio", action="store_true", help="no sound device; the clock runs as if there were one")
+    parser.add_argument("--wav", type=Path, metavar="F", help="record what was heard, pauses included")
+    parser.add_argument("--face", type=Path, metavar="F", help="record the 52 BlendShapes at 30 fps as JSON")
+    parser.add_argument("--report", type=Path, metavar="F", help="write stages, text and runtimes as JSON")
+    parser.add_argument("--model", metavar="ID", help="language model: a catalogue id or an added model's name")
+    parser.add_argument("--voice", metavar="NAME", help="voice for all languages, e.g. af_heart")
+    parser.add_argument("--speed", type=float, metavar="X", help="speed of speech, 0.5 to 2")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads per engine")
+    parser.add_argument("--seed", type=int, metavar="N", help="the same seed draws the same replies")
+
+
+def settings_from(arguments: argparse.Namespace) -> Settings:
+    """The user's settings with the command's options on top. Raises ``ValueError`` on a value out of range."""
+    settings, message = load_settings()
+    if message:
+        print(message, file=sys.stderr)
+    if arguments.model:
+        settings.llm.model = arguments.model
+    if arguments.threads is not None:
+        settings.llm.threads = arguments.threads
+    if arguments.speed is not None:
+        settings.voice.speed = arguments.speed
+    if arguments.voice:
+        settings.voice.en = settings.voice.zh = settings.voice.ja = arguments.voice
+    if arguments.no_audio:
+        settings.audio.output = "none"
+    return settings
+
+
+def run_lines(
+    arguments: argparse.Namespace,
+    lines: Sequence[str],
+    source: str,
+    *,
+    with_llm: bool,
+    quiet: bool = False,
+    finish: Callable[[list[TurnRecord]], None] | None = None,
+) -> int:
+    """Run ``lines`` headless and write the files asked for; returns the exit status. ``finish`` gets the rows."""
+    from idol.show.assembly import make_show
+
+    try:
+        settings = settings_from(arguments)
+    except ValueError as error:
+        print(f"wrong option: {error}", file=sys.stderr)
+        return 2
+    show = make_show(settings, with_llm=with_llm, seed=arguments.seed)
+    terminal = _Terminal(quiet)
+    try:
+        result = run_headless(show, lines, source, terminal.show)
+        _write_files(arguments, show, result)
+        if finish is not None:
+            finish(show.book.rows)
+    except HeadlessError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"could not write {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    finally:
+        show.close()
+    if result.interrupted:
+        return 130
+    return 1 if any(turn.reason == "failed" for turn in result.ended) else 0
+
+
+def _write_files(arguments: argparse.Namespace, show: Show, result: HeadlessRun) -> None:
+    from idol.show.report import report_document, write_json
+
+    if result.recorder is None:
+        return
+    if arguments.wav:
+        result.recorder.write_wav(arguments.wav)
+    if arguments.face:
+        from idol.face.export import face_document
+
+        write_json(arguments.face, face_document(30, [(at, pose.weights) for at, pose in result.recorder.frames]))
+    if arguments.report:
+        engines = show.engines
+        write_json(arguments.report, report_document(show.book.rows, engines.runtimes if engines else ()))
+
+
+class _Terminal:
+    """Prints events as they come: progress on stderr, the chat on stdout."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._loading = ""
+
+    def show(self, event: ShowEvent) -> None:
+        if isinstance(event, Notice):
+            print(f"{event.level}: {event.text} {event.remedy}".rstrip(), file=sys.stderr)
+        elif isinstance(event, Loading):
+            if event.what != self._loading:
+                self._loading = event.what
+                print(f"… {event.what}", file=sys.stderr)
+        elif self._quiet:
+            return
+        elif isinstance(event, TurnStarted):
+            print(f"> {event.text[:500]}", flush=True)
+        elif isinstance(event, ReplyText):
+            print(event.text, end="", flush=True)
+        elif isinstance(event, TurnEnded):
+            ending = (
+                "" if event.reason == "done" else f" [{event.reason}{': ' if event.message else ''}{event.message}]"
+            )
+            print(ending, flush=True)
