@@ -1,0 +1,221 @@
+"""A decoder ready to run: its graph, its KV cache, its embedding table.
+
+Knows ids, not text. The cache remembers which ids it holds; a new prompt prefills only what differs from them, so a
+persona's prompt costs its prefill once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import Cancelled, SessionError
+from engines.models.decoder_config import DecoderConfig
+from engines.models.decoder_weights import DecoderWeights
+from engines.models.gguf_file import GgufFile, dequantise
+from engines.runtimes.onnxrt import OnnxRuntimeSession
+
+BUILDER_VERSION = 2
+_PREFILL_CHUNK = 128
+"""Tokens per run while prefilling: long prompts stay cancellable and the work area stays small."""
+
+
+class KVCache:
+    """Keys and values of all layers on one static buffer each, and the ids they belong to.
+
+    Arrays float32 [1, kv heads, capacity, head size]. Trimming only shortens: what lies beyond is overwritten.
+    """
+
+    def __init__(self, config: DecoderConfig, capacity: int) -> None:
+        shape = (1, config.kv_heads, capacity, config.head_size)
+        self.capacity = capacity
+        self.ids: list[int] = []
+        self.arrays = {
+            f"{part}_{layer}": np.zeros(shape, np.float32)
+            for layer in range(config.layers)
+            for part in ("key", "value")
+        }
+
+    @property
+    def length(self) -> int:
+        return len(self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def trim(self, length: int) -> None:
+        """Forget all but the first ``length`` tokens."""
+        if not 0 <= length <= self.length:
+            raise ValueError(f"cannot trim {self.length} tokens to {length}")
+        del self.ids[length:]
+
+    def reset(self) -> None:
+        self.trim(0)
+
+    def common_prefix(self, ids: Sequence[int]) -> int:
+        """How many leading ids of ``ids`` the cache holds."""
+        count = 0
+        for held, wanted in zip(self.ids, ids, strict=False):
+            if held != wanted:
+                break
+            count += 1
+        return count
+
+
+class EmbeddingTable:
+    """Rows of the embedding matrix, float32, read from the model file's own blocks as they are needed."""
+
+    def __init__(self, path: Path, type_name: str, offset: int, rows: int, row_bytes: int) -> None:
+        self._type = type_name
+        self._raw = np.memmap(path, np.uint8, "r", offset, (rows, row_bytes))
+
+    def rows(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """float32 [len(ids), hidden]."""
+        return dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
+
+
+class Decoder:
+    """``prefill`` a prompt, then ``step`` token by token. Not thread-safe."""
+
+    def __init__(self, folder: Path, *, capacity: int, threads: int = 0, spin: bool = True) -> None:
+        document = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
+        self.config = DecoderConfig(**document["config"])
+        self.session = OnnxRuntimeSession("llm", folder / "decoder.onnx", threads=threads, spin=spin)
+        self._embedding_place = document["embedding"]
+        self._folder = folder
+        self.capacity = min(capacity, self.config.context, int(document["capacity"]))
+        self._cache: KVCache | None = None
+        self._embedding: EmbeddingTable | None = None
+        self._binding: Any = None
+        self._state: list[Any] = []
+
+    @property
+    def cache(self) -> KVCache:
+        if self._cache is None:
+            raise SessionError("The decoder is not loaded.", "Call load() first.")
+        return self._cache
+
+    def load(self) -> None:
+        """Map the weights and take the cache's memory."""
+        import onnxruntime as ort
+
+        self.session.load()
+        # The graph's cache dimension is the built capacity; a shorter context only leaves its tail unused.
+        capacity = int(self.session.native.get_inputs()[3].shape[2])
+        self._cache = KVCache(self.config, capacity)
+        place = self._embedding_place
+        path = Path(place["path"])
+        self._embedding = EmbeddingTable(
+            path if path.is_absolute() else self._folder / path,
+            place["type"], place["offset"], self.config.vocabulary, place["row_bytes"],
+        )  # fmt: skip
+        self._binding = self.session.native.io_binding()
+        self._state = []
+        for name, array in self._cache.arrays.items():
+            value = ort.OrtValue.ortvalue_from_numpy(array)
+            self._state.append(value)
+            self._binding.bind_ortvalue_input(f"past_{name}", value)
+            self._binding.bind_ortvalue_output(f"present_{name}", value)
+        self._cache.arrays.clear()
+        self._binding.bind_output("logits")
+
+    def close(self) -> None:
+        self._binding = None
+        self._state = []
+        self._cache = None
+        self._embedding = None
+        self.session.close()
+
+    def prefill(self, ids: Sequence[int], cancelled: Callable[[], bool] | None = None) -> NDArray[np.float32]:
+        """Bring the cache to ``ids`` and return the last position's logits, float32 [vocabulary].
+
+        At least the last id is run again, since logits are not kept. Raises ``SessionError`` when the context is too
+        short, ``Cancelled`` when ``cancelled()`` turns true between two chunks (the cache stays valid).
+        """
+        if not ids:
+            raise SessionError("An empty prompt cannot be prefilled.", "Give at least one token.")
+        if len(ids) > self.capacity:
+            raise SessionError(
+                f"The prompt has {len(ids)} tokens, the context holds {self.capacity}.", "Shorten history or persona."
+            )
+        start = min(self.cache.common_prefix(ids), len(ids) - 1)
+        self.cache.trim(start)
+        logits: NDArray[np.float32] | None = None
+        for first in range(start, len(ids), _PREFILL_CHUNK):
+            if cancelled is not None and cancelled():
+                raise Cancelled("The prompt's prefill was cancelled.")
+            logits = self._run(ids[first : first + _PREFILL_CHUNK])
+        assert logits is not None  # the range is never empty: start < len(ids)
+        return logits
+
+    def step(self, token: int) -> NDArray[np.float32]:
+        """Append one token; the next position's logits, float32 [vocabulary]. Raises ``SessionError`` when full."""
+        if self.cache.length >= self.capacity:
+            raise SessionError(f"The context of {self.capacity} tokens is full.", "Shorten history or persona.")
+        return self._run([token])
+
+    def _run(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        if self._embedding is None:
+            raise SessionError("The decoder is not loaded.", "Call load() first.")
+        cache = self.cache
+        total = cache.length + len(ids)
+        binding = self._binding
+        binding.bind_cpu_input("embeds", self._embedding.rows(ids)[None])
+        binding.bind_cpu_input("last_past", np.array([total - 1], np.int32))
+        binding.bind_cpu_input("total", np.array(total, np.int32))
+        try:
+            self.session.native.run_with_iobinding(binding)
+        except Exception as error:  # onnxruntime raises its own classes, all derived from Exception
+            raise SessionError(f"The language model failed on {len(ids)} tokens at {cache.length}: {error}") from error
+        cache.ids.extend(ids)
+        # Outputs come in the order they were bound; logits were bound last.
+        logits: NDArray[np.float32] = binding.get_outputs()[-1].numpy()[0, -1]
+        return logits
+
+
+def build_decoder(
+    weights: DecoderWeights,
+    embedding: dict[str, Any],
+    folder: Path,
+    *,
+    capacity: int,
+    progress: Callable[[float], None],
+    keep_floats: bool | None = None,
+) -> None:
+    """Write ``decoder.onnx``, ``decoder.data`` and ``decoder.json`` into ``folder``.
+
+    ``embedding`` says where the table's blocks lie (``path``, ``type``, ``offset``, ``row_bytes``).
+    """
+    import onnx
+
+    from engines.models.decoder_graph import DecoderGraph
+
+    graph = DecoderGraph(weights, capacity, folder / "decoder.data", keep_floats=keep_floats)
+    model = graph.build(progress)
+    onnx.save(model, os.fspath(folder / "decoder.onnx"))
+    document = {
+        "builder": BUILDER_VERSION,
+        "capacity": capacity,
+        "config": asdict(weights.config),
+        "embedding": embedding,
+    }
+    (folder / "decoder.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def gguf_embedding(file: GgufFile) -> dict[str, Any]:
+    """Where a GGUF file keeps its embedding table."""
+    entry = file.tensors["token_embd.weight"]
+    return {
+        "path": str(file.path.resolve()),
+        "type": entry.type_name,
+        "offset": entry.offset,
+        "row_bytes": entry.bytes // entry.shape[0],
+    }

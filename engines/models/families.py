@@ -1,0 +1,238 @@
+"""Which family a model file belongs to, and how it becomes a ready engine.
+
+Built graphs are kept under ``built/``, one folder per source file, size, time and builder version; a folder appears
+whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engines.errors import Cancelled, ModelFileError
+from engines.models.chat_template import ChatTemplate
+from engines.models.decoder import BUILDER_VERSION, Decoder, build_decoder, gguf_embedding
+from engines.models.decoder_config import KNOWN_ARCHITECTURES
+from engines.models.decoder_weights import (
+    DecoderWeights,
+    GgufWeights,
+    SafetensorsWeights,
+    gguf_config,
+    hf_config,
+)
+from engines.models.gguf_file import GgufFile
+from engines.models.tokenizer import Tokenizer, tokenizer_from_folder, tokenizer_from_gguf
+from engines.store import built_dir
+
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """What a model file is. ``parameters`` counts weights; ``context`` in tokens; ``bytes`` on disk."""
+
+    name: str
+    family: str
+    architecture: str
+    parameters: int
+    quantisation: str
+    context: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class ChatModel:
+    """A decoder with its tokeniser and chat template, loaded."""
+
+    summary: ModelSummary
+    decoder: Decoder
+    tokenizer: Tokenizer
+    template: ChatTemplate
+
+    def close(self) -> None:
+        self.decoder.close()
+
+
+def inspect_model(path: Path) -> ModelSummary:
+    """Say what ``path`` (a GGUF file or an HF folder) is.
+
+    Raises ``UnsupportedModelError`` naming what was found and what is known, and ``ModelFileError`` for damage.
+    """
+    if path.is_dir():
+        config = hf_config(path)
+        weights = SafetensorsWeights(path)
+        weights.close()
+        files = list(path.glob("*.safetensors"))
+        size = sum(file.stat().st_size for file in files)
+        tokenizer_from_folder(path)
+        name, quantisation, parameters = path.name, "16- or 32-bit", size // 2
+    else:
+        if not path.exists():
+            raise ModelFileError(f"{path} does not exist.", "Check the path.")
+        with GgufFile(path) as file:
+            config = gguf_config(file)
+            tokenizer_from_gguf(file)
+            counts: dict[str, int] = {}
+            parameters = 0
+            for entry in file.tensors.values():
+                weights_here = 1
+                for dimension in entry.shape:
+                    weights_here *= dimension
+                parameters += weights_here
+                if len(entry.shape) > 1:
+                    counts[entry.type_name] = counts.get(entry.type_name, 0) + weights_here
+            quantisation = max(counts, key=lambda kind: counts[kind]) if counts else "none"
+            name, size = str(file.metadata.get("general.name") or path.stem), path.stat().st_size
+    return ModelSummary(
+        name=name,
+        family=KNOWN_ARCHITECTURES[config.architecture],
+        architecture=config.architecture,
+        parameters=parameters,
+        quantisation=quantisation,
+        context=config.context,
+        bytes=size,
+    )
+
+
+def load_chat_model(
+    path: Path,
+    *,
+    threads: int = 0,
+    context: int = 2048,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    keep_floats: bool | None = None,
+) -> ChatModel:
+    """Build what is not built yet and load. ``context`` in tokens, at most what the model was trained for."""
+    report = progress or (lambda fraction, text: None)
+    summary = inspect_summary(path)
+    folder = _ensure_built(path, summary, context, report, cancelled or (lambda: False), keep_floats)
+    document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    decoder = Decoder(folder, capacity=context, threads=threads)
+    report(0.95, "loading weights")
+    decoder.load()
+    template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
+    return ChatModel(ModelSummary(**document["summary"]), decoder, tokenizer, template)
+
+
+def inspect_summary(path: Path) -> ModelSummary | None:
+    """The summary kept with the built graph, or None when there is none yet (``inspect_model`` reads the file)."""
+    document = _built_folder(path) / "chat.json"
+    if not document.exists():
+        return None
+    try:
+        return ModelSummary(**json.loads(document.read_text(encoding="utf-8"))["summary"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _built_folder(path: Path) -> Path:
+    try:
+        newest = max(file.stat().st_mtime_ns for file in ([path] if path.is_file() else path.glob("*")))
+        size = sum(file.stat().st_size for file in ([path] if path.is_file() else path.glob("*")))
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{path} does not exist or is empty.", "Check the path, or fetch it again.") from error
+    key = f"{path.resolve()}|{size}|{newest}|{BUILDER_VERSION}"
+    return built_dir() / f"{path.stem[:40]}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def _ensure_built(
+    path: Path,
+    summary: ModelSummary | None,
+    context: int,
+    report: Progress,
+    cancelled: Callable[[], bool],
+    keep_floats: bool | None,
+) -> Path:
+    folder = _built_folder(path)
+    if summary is not None:
+        built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
+        if built["capacity"] >= min(context, summary.context):
+            return folder
+    summary = inspect_model(path)
+    working = folder.with_name(folder.name + ".part")
+    shutil.rmtree(working, ignore_errors=True)
+    try:
+        working.mkdir(parents=True)
+
+        def step(fraction: float) -> None:
+            if cancelled():
+                raise Cancelled(f"Preparing {summary.name} was cancelled.")
+            report(0.05 + 0.9 * fraction, f"preparing {summary.name} (once)")
+
+        step(0.0)
+        weights, embedding, tokenizer, chat = _open(path, working)
+        try:
+            build_decoder(
+                weights, embedding, working, capacity=min(context, summary.context), progress=step,
+                keep_floats=keep_floats,
+            )  # fmt: skip
+        finally:
+            weights.close()
+        tokenizer.save(working / "tokenizer.json")
+        chat["summary"] = {name: getattr(summary, name) for name in ModelSummary.__slots__}
+        (working / "chat.json").write_text(json.dumps(chat), encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        working.replace(folder)
+    except OSError as error:
+        shutil.rmtree(working, ignore_errors=True)
+        raise ModelFileError(
+            f"{summary.name} could not be prepared in {folder.parent}: {error}.",
+            "Free disk space, or name another place with IDOL_MODELS.",
+        ) from error
+    except BaseException:
+        shutil.rmtree(working, ignore_errors=True)
+        raise
+    return folder
+
+
+def _open(path: Path, working: Path) -> tuple[DecoderWeights, dict[str, Any], Tokenizer, dict[str, Any]]:
+    if path.is_dir():
+        folder = SafetensorsWeights(path)
+        tokenizer = tokenizer_from_folder(path)
+        table = folder.matrix("token_embd.weight")
+        table.astype("float16").tofile(working / "embedding.bin")  # type: ignore[union-attr]
+        embedding = {"path": "embedding.bin", "type": "F16", "offset": 0, "row_bytes": folder.config.hidden * 2}
+        return folder, embedding, tokenizer, _folder_chat(path)
+    gguf = GgufWeights(path)
+    try:
+        tokenizer = tokenizer_from_gguf(gguf.file)
+    except BaseException:
+        gguf.close()
+        raise
+    metadata = gguf.file.metadata
+    tokens = metadata["tokenizer.ggml.tokens"]
+
+    def token(key: str) -> str:
+        number = metadata.get(key)
+        return tokens[number] if isinstance(number, int) and 0 <= number < len(tokens) else ""
+
+    template = metadata.get("tokenizer.chat_template")
+    chat = {
+        "template": template if isinstance(template, str) else None,
+        "bos": token("tokenizer.ggml.bos_token_id"),
+        "eos": token("tokenizer.ggml.eos_token_id"),
+    }
+    return gguf, gguf_embedding(gguf.file), tokenizer, chat
+
+
+def _folder_chat(folder: Path) -> dict[str, Any]:
+    chat: dict[str, Any] = {"template": None, "bos": "", "eos": ""}
+    path = folder / "tokenizer_config.json"
+    if path.exists():
+        config = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(config.get("chat_template"), str):
+            chat["template"] = config["chat_template"]
+        for key in ("bos", "eos"):
+            value = config.get(f"{key}_token")
+            chat[key] = value.get("content", "") if isinstance(value, dict) else value or ""
+    template = folder / "chat_template.jinja"
+    if template.exists():
+        chat["template"] = template.read_text(encoding="utf-8")
+    return chat

@@ -1,0 +1,124 @@
+"""A chat model that streams text: the token loop over an engine's decoder.
+
+Knows tokens, templates and sampling; knows nothing of personas. Used from the worker thread only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from engines.errors import Cancelled
+from engines.models.families import ChatModel, Progress, load_chat_model
+from idol.dialogue.sampler import Sampler
+from idol.dialogue.stop_strings import Detokenizer, StopStrings
+from idol.seams import ChatMessage, GenerationStats, RuntimeInfo, Sampling
+
+
+class DecoderLanguageModel:
+    """Implements ``LanguageModel`` on a loaded ``ChatModel``, which it closes."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+        self._stats: GenerationStats | None = None
+
+    @property
+    def info(self) -> RuntimeInfo:
+        summary = self._model.summary
+        return RuntimeInfo(
+            "llm", self._model.decoder.session.runtime, summary.name, {"quantisation": summary.quantisation}
+        )
+
+    @property
+    def context_length(self) -> int:
+        return self._model.decoder.capacity
+
+    @property
+    def last_stats(self) -> GenerationStats | None:
+        return self._stats
+
+    def count_tokens(self, messages: Sequence[ChatMessage]) -> int:
+        return len(self._encode(messages, reply=True))
+
+    def prime(self, messages: Sequence[ChatMessage]) -> None:
+        """Prefill ``messages``; a prompt that begins with them then prefills only the rest."""
+        self._model.decoder.prefill(self._encode(messages, reply=False))
+
+    def generate(
+        self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool]
+    ) -> Iterator[str]:
+        """Yield the reply's text. Raises ``SessionError`` when the prompt does not fit the context."""
+        model, decoder = self._model, self._model.decoder
+        sampler, stops = Sampler(sampling), StopStrings(sampling.stop)
+        detokenizer = Detokenizer(model.tokenizer.decode)
+        prompt = self._encode(messages, reply=True)
+        reused = min(decoder.cache.common_prefix(prompt), len(prompt) - 1)
+        started = time.perf_counter()
+        decoded, decode_began = 0, started
+        prefilled = started
+        paused: float | None = None
+        try:
+            try:
+                logits = decoder.prefill(prompt, cancelled)
+            except Cancelled:
+                return
+            decode_began = prefilled = time.perf_counter()
+            limit = min(sampling.max_tokens, decoder.capacity - len(prompt))
+            while decoded < limit and not cancelled():
+                token = sampler.draw(logits)
+                decoded += 1
+                if token in model.tokenizer.eos_ids:
+                    break
+                sampler.accept(token)
+                text = stops.feed(detokenizer.feed(token))
+                if text:
+                    paused = time.perf_counter()
+                    yield text
+                    decode_began += time.perf_counter() - paused
+                    paused = None
+                if stops.stopped or decoded >= limit:
+                    break
+                logits = decoder.step(token)
+            rest = stops.feed(detokenizer.finish()) + stops.finish()
+            if rest:
+                yield rest
+        finally:
+            # Time the caller kept the generator waiting (synthesis, say) is not decoding.
+            self._stats = GenerationStats(
+                prompt_tokens=len(prompt),
+                reused_tokens=reused,
+                prefill_seconds=prefilled - started,
+                decoded_tokens=decoded,
+                decode_seconds=max(0.0, (paused or time.perf_counter()) - decode_began),
+            )
+
+    def close(self) -> None:
+        self._model.close()
+
+    def _encode(self, messages: Sequence[ChatMessage], *, reply: bool) -> list[int]:
+        return self._model.template.encode([(m.role, m.content) for m in messages], reply=reply)
+
+
+def load_language_model(
+    path: Path,
+    *,
+    threads: int = 0,
+    context: int = 2048,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> DecoderLanguageModel:
+    """Load a GGUF file or an HF folder. Raises the engine layer's errors, each with a remedy."""
+    return DecoderLanguageModel(
+        load_chat_model(path, threads=threads, context=context, progress=progress, cancelled=cancelled)
+    )
+
+
+def measure_speed(model: DecoderLanguageModel, tokens: int = 16) -> float:
+    """Tokens per second of a short greedy decode, the prompt's prefill not counted. Empties the cache afterwards."""
+    messages = [ChatMessage("user", "Count from one to twenty in words.")]
+    for _ in model.generate(messages, Sampling(temperature=0.0, max_tokens=tokens), lambda: False):
+        pass
+    stats = model.last_stats
+    model._model.decoder.cache.reset()
+    return stats.tokens_per_second if stats else 0.0

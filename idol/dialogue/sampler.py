@@ -1,0 +1,53 @@
+"""Drawing the next token: repetition penalty, temperature, top-k, top-p, min-p, in llama.cpp's default order.
+
+Seeded and deterministic; temperature 0 takes the likeliest token. Nucleus sampling (top-p) follows Holtzman et al.
+2020, min-p Nguyen et al. 2024, the repetition penalty CTRL (Keskar et al. 2019).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idol.seams import Sampling
+
+
+class Sampler:
+    """Draws from logits. One per generation; ``seed`` None draws from the system's entropy."""
+
+    def __init__(self, sampling: Sampling, *, window: int = 64) -> None:
+        self._sampling = sampling
+        self._random = np.random.default_rng(sampling.seed)
+        self._recent: deque[int] = deque(maxlen=window)
+
+    def accept(self, token: int) -> None:
+        """Note a token that was drawn; only the reply's own tokens are penalised."""
+        self._recent.append(token)
+
+    def draw(self, logits: NDArray[np.float32]) -> int:
+        """One token id from ``logits`` float32 [vocabulary], which are not written to."""
+        sampling = self._sampling
+        if self._recent and sampling.repetition_penalty != 1.0:
+            logits = logits.copy()
+            seen = np.fromiter(set(self._recent), np.int64)
+            values = logits[seen]
+            penalty = np.float32(sampling.repetition_penalty)
+            logits[seen] = np.where(values > 0, values / penalty, values * penalty)
+        if sampling.temperature <= 0:
+            return int(np.argmax(logits))
+        count = sampling.top_k if 0 < sampling.top_k < len(logits) else min(len(logits), 2000)
+        kept = np.argpartition(logits, -count)[-count:]
+        kept = kept[np.argsort(-logits[kept], kind="stable")]
+        scaled = logits[kept].astype(np.float64) / sampling.temperature
+        chances = np.exp(scaled - scaled[0])
+        chances /= chances.sum()
+        if sampling.top_p < 1.0:
+            last = int(np.searchsorted(np.cumsum(chances), sampling.top_p)) + 1
+            kept, chances = kept[:last], chances[:last]
+        if sampling.min_p > 0.0:
+            mask = chances >= sampling.min_p * chances[0]
+            kept, chances = kept[mask], chances[mask]
+        place = int(np.searchsorted(np.cumsum(chances), self._random.random() * chances.sum(), side="right"))
+        return int(kept[min(place, len(kept) - 1)])
