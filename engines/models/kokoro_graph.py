@@ -1,0 +1,131 @@
+"""Kokoro-82M (StyleTTS 2 with an ISTFTNet decoder) cut into four graphs, so that a clause can be driven step by step.
+
+Parts, as the whole graph runs them: A text → durations and encodings; B prosody → F0 and energy; S source → harmonic
+excitation; D decoder → sound. Between A and B each token's encoding is repeated by its duration, which the whole graph
+does with a product by a 0/1 matrix; here it is ``numpy.repeat`` on the host, exactly the same. A frame is 600 samples at
+24 kHz.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engines.errors import ModelFileError
+
+BUILDER_VERSION = 1
+
+DURATIONS = "/encoder/Clip_output_0"
+PROSODY_ENCODING = "/encoder/predictor/text_encoder/Concat_4_output_0"
+TEXT_ENCODING = "/encoder/text_encoder/Transpose_2_output_0"
+PROSODY_FRAMES = "/encoder/MatMul_output_0"
+F0 = "/encoder/Reshape_output_0"
+ENERGY = "/encoder/Reshape_1_output_0"
+SOURCE = "/decoder/decoder/generator/Concat_3_output_0"
+TEXT_FRAMES = "/encoder/MatMul_1_output_0"
+AUDIO = "audio"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One graph: the tensors it takes (with shapes for the inputs that the whole graph makes inside) and gives."""
+
+    name: str
+    inputs: tuple[tuple[str, str, tuple[int | str, ...]], ...]
+    outputs: tuple[str, ...]
+
+
+_TOKENS = ("tokens", "int64", (1, "n"))
+_STYLE = ("style", "float", (1, 256))
+PARTS: tuple[Part, ...] = (
+    Part("A", (_TOKENS, _STYLE, ("speed", "float", (1,))), (DURATIONS, PROSODY_ENCODING, TEXT_ENCODING)),
+    Part("B", ((PROSODY_FRAMES, "float", (1, 640, "T")), _STYLE), (F0, ENERGY)),
+    Part("S", ((F0, "float", (1, "F")),), (SOURCE,)),
+    Part(
+        "D",
+        (
+            (TEXT_FRAMES, "float", (1, 512, "T")),
+            (F0, "float", (1, "F")),
+            (ENERGY, "float", (1, "F")),
+            (SOURCE, "float", (1, 22, "S")),
+            _STYLE,
+        ),
+        (AUDIO,),
+    ),
+)
+
+
+def split(path: Path, folder: Path) -> None:
+    """Cut the whole graph at ``path`` into ``A.onnx`` … ``D.onnx`` in ``folder``, which appears whole or not at all.
+
+    Raises ``ModelFileError`` when the file is no Kokoro graph of the known export.
+    """
+    import onnx
+
+    try:
+        model = onnx.load(str(path))
+    except Exception as error:  # protobuf's own class
+        raise ModelFileError(f"{path.name} is no ONNX file ({error}).", "Fetch the voice model again.") from error
+    working = folder.with_name(folder.name + ".part")
+    shutil.rmtree(working, ignore_errors=True)
+    try:
+        working.mkdir(parents=True)
+        for part in PARTS:
+            onnx.save(_extract(model, part, path.name), str(working / f"{part.name}.onnx"))
+        shutil.rmtree(folder, ignore_errors=True)
+        working.replace(folder)
+    except OSError as error:
+        raise ModelFileError(
+            f"The voice could not be prepared in {folder.parent}: {error}.",
+            "Free disk space, or name another place with IDOL_MODELS.",
+        ) from error
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+
+
+def _extract(model: Any, part: Part, file: str) -> Any:
+    from onnx import TensorProto, helper
+
+    kinds = {"float": TensorProto.FLOAT, "int64": TensorProto.INT64}
+    graph = model.graph
+    producer = {output: node for node in graph.node for output in node.output}
+    given = {name for name, _, _ in part.inputs}
+    missing = [name for name in part.outputs if name not in producer]
+    if missing:
+        raise ModelFileError(
+            f"{file} lacks the tensor {missing[0]!r}.", "It is no Kokoro v1.0 export of the known form; fetch it again."
+        )
+    needed: set[str] = set()
+    wanted = list(part.outputs)
+    while wanted:
+        name = wanted.pop()
+        node = producer.get(name)
+        if name in given or node is None or node.output[0] in needed:
+            continue
+        needed.add(node.output[0])
+        wanted.extend(value for value in node.input if value)
+    nodes = [node for node in graph.node if node.output[0] in needed]
+    used = {value for node in nodes for value in node.input}
+    unknown = used & {value.name for value in graph.input} - given
+    if unknown:
+        raise ModelFileError(f"{file}: part {part.name} needs {sorted(unknown)} besides.", "Fetch it again.")
+    return helper.make_model(
+        helper.make_graph(
+            nodes,
+            f"kokoro_{part.name}",
+            [helper.make_tensor_value_info(name, kinds[kind], list(shape)) for name, kind, shape in part.inputs],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in part.outputs],
+            [tensor for tensor in graph.initializer if tensor.name in used],
+        ),
+        opset_imports=_used_domains(model, nodes),
+        ir_version=model.ir_version,
+        producer_name="idol",
+    )
+
+
+def _used_domains(model: Any, nodes: Iterable[Any]) -> list[Any]:
+    used = {node.domain for node in nodes} | {""}
+    return [opset for opset in model.opset_import if opset.domain in used]
