@@ -2,7 +2,7 @@
 
 The exporter (ONNX Runtime's dynamic quantiser) writes x → DynamicQuantizeLinear → ConvInteger → [+ ⌊bias / scale⌋] →
 Cast → × (scale of x · scale of W). The weights' values are ``(q − zero point) · scale``; the activations' rounding is
-lost on purpose. The plain graph is what other runtimes build, and on CPUs without integer dot products it is faster too.
+lost on purpose. The plain graph is what other runtimes build.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ class _Dequantiser:
         nodes = self._alive(nodes)
         used = {value for node in nodes for value in node.input}
         initializers = [t for t in [*self._graph.initializer, *self._new_initializers] if t.name in used]
-        graph = helper.make_graph(
-            nodes, self._graph.name, self._graph.input, self._graph.output, initializers
-        )
+        graph = helper.make_graph(nodes, self._graph.name, self._graph.input, self._graph.output, initializers)
         return helper.make_model(
             graph,
             opset_imports=self._model.opset_import,

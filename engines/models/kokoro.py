@@ -19,6 +19,8 @@ from engines.store import built_dir
 
 SAMPLE_RATE = 24_000
 FRAME_SAMPLES = 600
+LEADING_FRAMES = 8
+"""Frames kept of the leading pad: enough for the first sound, which comes before its symbol, to begin in."""
 MAX_TOKENS = 510
 """Longest token sequence between the two boundary tokens; style tables have one row per length."""
 
@@ -59,9 +61,7 @@ class KokoroEngine:
         try:
             for index, part in enumerate(graph.PARTS):
                 report(0.4 + 0.15 * index, "loading the voice")
-                session = OnnxRuntimeSession(
-                    f"kokoro/{part.name}", folder / f"{part.name}.onnx", threads=self._threads, arena=False
-                )
+                session = OnnxRuntimeSession(f"kokoro/{part.name}", folder / f"{part.name}.onnx", threads=self._threads)
                 session.load()
                 self._sessions[part.name] = session
         except EngineError:
@@ -87,9 +87,10 @@ class KokoroEngine:
             if table.size != 510 * 256 or not np.isfinite(table).all():
                 raise ModelFileError(f"The voice file {path.name} is damaged.", "Fetch it again.")
             table = self._voices[voice] = table.reshape(510, 256)
-        return table[min(max(tokens, 1), 510) - 1][None]
+        row: NDArray[np.float32] = table[min(max(tokens, 1), 510) - 1][None]
+        return row
 
-    def synthesise(self, ids: Sequence[int], voice: str, speed: float = 1.0) -> Synthesis:
+    def synthesise(self, ids: Sequence[int], voice: str, speed: float = 1.0, *, shorten_pad: bool = True) -> Synthesis:
         """Sound for 1 to ``MAX_TOKENS`` phoneme ids (boundary tokens are added here). ``speed`` 0.5 to 2."""
         if not self._sessions:
             raise SessionError("The voice is not loaded.", "Call load() first.")
@@ -102,17 +103,21 @@ class KokoroEngine:
         durations = np.maximum(first[graph.DURATIONS].reshape(-1), 1).astype(np.int64)
         prosody_frames = np.repeat(first[graph.PROSODY_ENCODING].swapaxes(1, 2), durations, axis=2)
         text_frames = np.repeat(first[graph.TEXT_ENCODING], durations, axis=2)
+        # Most of the leading pad, about 0.4 s of silence, would be decoded only to be cut off.
+        skipped = max(0, int(durations[0]) - LEADING_FRAMES) if shorten_pad else 0
         prosody = self._timed(
             "B", seconds, {graph.PROSODY_FRAMES: np.ascontiguousarray(prosody_frames), "style": style}
         )
-        source = self._timed("S", seconds, {graph.F0: prosody[graph.F0]})
+        f0, energy = prosody[graph.F0][:, 2 * skipped :], prosody[graph.ENERGY][:, 2 * skipped :]
+        durations[0] -= skipped
+        source = self._timed("S", seconds, {graph.F0: f0})
         sound = self._timed(
             "D",
             seconds,
             {
-                graph.TEXT_FRAMES: np.ascontiguousarray(text_frames),
-                graph.F0: prosody[graph.F0],
-                graph.ENERGY: prosody[graph.ENERGY],
+                graph.TEXT_FRAMES: np.ascontiguousarray(text_frames[:, :, skipped:]),
+                graph.F0: f0,
+                graph.ENERGY: energy,
                 graph.SOURCE: source[graph.SOURCE],
                 "style": style,
             },

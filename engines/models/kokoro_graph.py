@@ -2,8 +2,8 @@
 
 Parts, as the whole graph runs them: A text → durations and encodings; B prosody → F0 and energy; S source → harmonic
 excitation; D decoder → sound. Between A and B each token's encoding is repeated by its duration, which the whole graph
-does with a product by a 0/1 matrix; here it is ``numpy.repeat`` on the host, exactly the same. A frame is 600 samples at
-24 kHz.
+does with a product by a 0/1 matrix; here it is ``numpy.repeat`` on the host, exactly the same. A frame is 600 samples
+at 24 kHz.
 """
 
 from __future__ import annotations

@@ -1,0 +1,127 @@
+"""Her voice: clauses in, sound with phoneme timing out, on the Kokoro engine."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from engines.errors import ModelFileError
+from engines.models.kokoro import MAX_TOKENS, KokoroEngine
+from idol.seams import LANGUAGES, Clause, Language, PhonemeSpan, RuntimeInfo, Samples, Speech
+from idol.voice.alignment import phoneme_spans, trim
+from idol.voice.phonemes import Phonemizer
+
+Progress = Callable[[float, str], None]
+
+_PREFIXES: dict[Language, str] = {"en": "ab", "zh": "z", "ja": "j"}
+_MAX_PIECE = 200
+"""Phonemes per synthesis: Kokoro rushes and mumbles in longer ones."""
+_WARM: dict[Language, str] = {
+    "en": "Hello there, this is a fairly long sentence, so that the engine takes the memory of a long one now.",
+    "zh": "你好，很高兴见到你。",
+    "ja": "こんにちは、はじめまして。",
+}
+
+
+class KokoroVoice:
+    """Implements ``Synthesiser``. Used from the worker thread only."""
+
+    def __init__(self, engine: KokoroEngine) -> None:
+        self._engine = engine
+        self._phonemizer = Phonemizer(frozenset(engine.vocabulary))
+
+    @property
+    def info(self) -> RuntimeInfo:
+        return RuntimeInfo("voice", self._engine.runtime, "Kokoro-82M")
+
+    @property
+    def phonemizer(self) -> Phonemizer:
+        return self._phonemizer
+
+    def voices(self, language: Language | None = None) -> tuple[str, ...]:
+        """Installed voices, of one language or all."""
+        names = self._engine.voice_names
+        if language is None:
+            return names
+        return tuple(name for name in names if name[:1] in _PREFIXES[language])
+
+    def warm(self, languages: tuple[Language, ...] = LANGUAGES, progress: Progress | None = None) -> None:
+        """Load dictionaries and run once per language, so that the first reply pays for neither."""
+        for index, language in enumerate(languages):
+            if progress is not None:
+                progress(index / len(languages), f"warming the voice ({language})")
+            voices = self.voices(language)
+            if voices:
+                self.speak(Clause(0, 0, _WARM[language], "neutral", language), voices[0])
+
+    def speak(self, clause: Clause, voice: str, speed: float = 1.0) -> Speech | None:
+        """Raises ``ModelFileError`` for an unknown voice (valid names are listed) and ``SessionError``."""
+        started = time.perf_counter()
+        if voice not in self._engine.voice_names:
+            raise ModelFileError(
+                f"There is no voice {voice!r}.", f"Installed voices: {', '.join(self._engine.voice_names)}."
+            )
+        spoken = self._phonemizer.spoken(clause.text, clause.language)
+        symbols = self._phonemizer.phonemes(spoken, clause.language) if spoken else ""
+        if not re.search(r"[^\s.,;:!?—…“”()\"']", symbols):
+            return None
+        pieces = [self._piece(piece, voice, speed, clause.language) for piece in split_symbols(symbols)]
+        samples = np.concatenate([sound for sound, _ in pieces])
+        spans: list[PhonemeSpan] = []
+        offset = 0
+        for sound, piece_spans in pieces:
+            spans += [replace(span, start=span.start + offset, end=span.end + offset) for span in piece_spans]
+            offset += len(sound)
+        if not len(samples):
+            return None
+        return Speech(
+            turn_id=clause.turn_id,
+            clause_index=clause.index,
+            samples=samples,
+            spans=tuple(spans),
+            language=clause.language,
+            spoken=spoken,
+            seconds_spent=time.perf_counter() - started,
+        )
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _piece(
+        self, symbols: str, voice: str, speed: float, language: Language
+    ) -> tuple[Samples, tuple[PhonemeSpan, ...]]:
+        ids = [self._engine.vocabulary[symbol] for symbol in symbols]
+        made = self._engine.synthesise(ids, voice, speed)
+        spans = phoneme_spans(symbols, made.durations, language)
+        return trim(made.audio, spans, symbols)
+
+
+def split_symbols(symbols: str, limit: int = _MAX_PIECE) -> list[str]:
+    """Phonemes in pieces of at most ``limit``, cut after sentence ends, else commas, else spaces."""
+    limit = min(limit, MAX_TOKENS)
+    pieces = []
+    rest = symbols.strip()
+    while len(rest) > limit:
+        head = rest[:limit]
+        cut = max(head.rfind(mark) for mark in ".!?…")
+        if cut < limit // 3:
+            cut = max(head.rfind(mark) for mark in ",;:—")
+        if cut < limit // 3:
+            cut = head.rfind(" ")
+        if cut <= 0:
+            cut = limit - 1
+        pieces.append(rest[: cut + 1].strip())
+        rest = rest[cut + 1 :].strip()
+    return [piece for piece in [*pieces, rest] if piece]
+
+
+def load_voice(model_dir: Path, *, threads: int = 0, progress: Progress | None = None) -> KokoroVoice:
+    """Load Kokoro from ``model_dir`` (``*.onnx``, ``vocab.json``, ``voices/*.bin``). Raises ``ModelFileError``."""
+    engine = KokoroEngine(model_dir, threads=threads)
+    engine.load(progress)
+    return KokoroVoice(engine)
