@@ -6,10 +6,13 @@ persona's prompt costs its prefill once.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
+import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,32 @@ from engines.runtimes.onnxrt import OnnxRuntimeSession
 BUILDER_VERSION = 2
 _PREFILL_CHUNK = 128
 """Tokens per run while prefilling: long prompts stay cancellable and the work area stays small."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSnapshot:
+    """Keys and values of the first tokens of a prompt, float32 [1, kv heads, tokens, head size] by name."""
+
+    ids: tuple[int, ...]
+    arrays: dict[str, NDArray[np.float32]]
+
+    def save(self, path: Path) -> None:
+        """Write atomically. Raises ``OSError``."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(path.name + ".new")
+        with temporary.open("wb") as file:
+            np.savez(file, ids=np.array(self.ids, np.int64), **self.arrays)  # type: ignore[arg-type]
+        temporary.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> CacheSnapshot | None:
+        """None when there is none, or when it is damaged."""
+        try:
+            with np.load(path) as file:
+                arrays = {name: file[name] for name in file.files if name != "ids"}
+                return cls(tuple(int(token) for token in file["ids"]), arrays)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
 
 
 class KVCache:
@@ -60,14 +89,30 @@ class KVCache:
     def reset(self) -> None:
         self.trim(0)
 
+    def snapshot(self) -> CacheSnapshot:
+        """A copy of what the cache holds now."""
+        return CacheSnapshot(
+            tuple(self.ids), {name: array[:, :, : self.length].copy() for name, array in self.arrays.items()}
+        )
+
+    def restore(self, snapshot: CacheSnapshot) -> None:
+        """Make the cache hold what it held when ``snapshot`` was taken."""
+        for name, array in self.arrays.items():
+            array[:, :, : len(snapshot.ids)] = snapshot.arrays[name]
+        self.ids = list(snapshot.ids)
+
     def common_prefix(self, ids: Sequence[int]) -> int:
         """How many leading ids of ``ids`` the cache holds."""
-        count = 0
-        for held, wanted in zip(self.ids, ids, strict=False):
-            if held != wanted:
-                break
-            count += 1
-        return count
+        return _common(self.ids, ids)
+
+
+def _common(held: Sequence[int], wanted: Sequence[int]) -> int:
+    count = 0
+    for left, right in zip(held, wanted, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
 
 
 class EmbeddingTable:
@@ -95,7 +140,7 @@ class Decoder:
         self._cache: KVCache | None = None
         self._embedding: EmbeddingTable | None = None
         self._binding: Any = None
-        self._state: list[Any] = []
+        self._snapshots: list[CacheSnapshot] = []
 
     @property
     def cache(self) -> KVCache:
@@ -105,8 +150,6 @@ class Decoder:
 
     def load(self) -> None:
         """Map the weights and take the cache's memory."""
-        import onnxruntime as ort
-
         self.session.load()
         # The graph's cache dimension is the built capacity; a shorter context only leaves its tail unused.
         capacity = int(self.session.native.get_inputs()[3].shape[2])
@@ -118,18 +161,16 @@ class Decoder:
             place["type"], place["offset"], self.config.vocabulary, place["row_bytes"],
         )  # fmt: skip
         self._binding = self.session.native.io_binding()
-        self._state = []
         for name, array in self._cache.arrays.items():
-            value = ort.OrtValue.ortvalue_from_numpy(array)
-            self._state.append(value)
-            self._binding.bind_ortvalue_input(f"past_{name}", value)
-            self._binding.bind_ortvalue_output(f"present_{name}", value)
-        self._cache.arrays.clear()
+            # Input and output on one buffer of ours: the kernel appends in place, and snapshots can read it.
+            place = ("cpu", 0, np.float32, array.shape, array.ctypes.data)
+            self._binding.bind_input(f"past_{name}", *place)
+            self._binding.bind_output(f"present_{name}", *place)
         self._binding.bind_output("logits")
 
     def close(self) -> None:
         self._binding = None
-        self._state = []
+        self._snapshots.clear()
         self._cache = None
         self._embedding = None
         self.session.close()
@@ -146,6 +187,7 @@ class Decoder:
             raise SessionError(
                 f"The prompt has {len(ids)} tokens, the context holds {self.capacity}.", "Shorten history or persona."
             )
+        self._recall(ids)
         start = min(self.cache.common_prefix(ids), len(ids) - 1)
         self.cache.trim(start)
         logits: NDArray[np.float32] | None = None
@@ -155,6 +197,31 @@ class Decoder:
             logits = self._run(ids[first : first + _PREFILL_CHUNK])
         assert logits is not None  # the range is never empty: start < len(ids)
         return logits
+
+    def prime(self, ids: Sequence[int], keep: int = 4) -> None:
+        """Prefill ``ids`` and keep a snapshot, here and on the disk: a prompt's constant beginning is run once ever."""
+        digest = hashlib.sha256(np.asarray(ids, np.int64).tobytes()).hexdigest()[:16]
+        path = self._folder / "prefixes" / f"{digest}.npz"
+        snapshot = CacheSnapshot.load(path)
+        if snapshot is not None and snapshot.ids == tuple(ids) and snapshot.arrays.keys() == self.cache.arrays.keys():
+            self.cache.restore(snapshot)
+        else:
+            self.prefill(ids)
+            snapshot = self.cache.snapshot()
+            with contextlib.suppress(OSError):  # a full disk only costs the next start its head start
+                snapshot.save(path)
+        self._snapshots = [*(old for old in self._snapshots if old.ids != snapshot.ids), snapshot][-keep:]
+
+    def reusable(self, ids: Sequence[int]) -> int:
+        """How many leading ids of ``ids`` need no prefill, in the cache or in a snapshot."""
+        held = [self.cache.common_prefix(ids), *(_common(snapshot.ids, ids) for snapshot in self._snapshots)]
+        return min(max(held), len(ids) - 1)
+
+    def _recall(self, ids: Sequence[int]) -> None:
+        """Go back to a snapshot when it holds more of ``ids`` than the cache does."""
+        best = max(self._snapshots, key=lambda snapshot: _common(snapshot.ids, ids), default=None)
+        if best is not None and _common(best.ids, ids) > self.cache.common_prefix(ids):
+            self.cache.restore(best)
 
     def step(self, token: int) -> NDArray[np.float32]:
         """Append one token; the next position's logits, float32 [vocabulary]. Raises ``SessionError`` when full."""

@@ -42,8 +42,8 @@ class DecoderLanguageModel:
         return len(self._encode(messages, reply=True))
 
     def prime(self, messages: Sequence[ChatMessage]) -> None:
-        """Prefill ``messages``; a prompt that begins with them then prefills only the rest."""
-        self._model.decoder.prefill(self._encode(messages, reply=False))
+        """Prefill ``messages`` and remember; a prompt that begins with them then prefills only the rest."""
+        self._model.decoder.prime(self._encode(messages, reply=False))
 
     def generate(
         self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool]
@@ -53,7 +53,7 @@ class DecoderLanguageModel:
         sampler, stops = Sampler(sampling), StopStrings(sampling.stop)
         detokenizer = Detokenizer(model.tokenizer.decode)
         prompt = self._encode(messages, reply=True)
-        reused = min(decoder.cache.common_prefix(prompt), len(prompt) - 1)
+        reused = decoder.reusable(prompt)
         started = time.perf_counter()
         decoded, decode_began = 0, started
         prefilled = started

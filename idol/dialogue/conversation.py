@@ -1,0 +1,168 @@
+"""A persona in conversation: lines in, guarded clauses out, what was heard remembered. Worker thread only."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from idol.dialogue.character_guard import CharacterGuard, tidy
+from idol.dialogue.clauses import ClauseSplitter
+from idol.dialogue.history import History
+from idol.dialogue.moderation import Blocklist
+from idol.dialogue.persona import Persona
+from idol.dialogue.prompt import Exchange, PromptBuilder
+from idol.dialogue.understanding import Understander
+from idol.seams import (
+    ChatMessage,
+    Clause,
+    Emotion,
+    GenerationStats,
+    Language,
+    LanguageModel,
+    RuntimeInfo,
+    Sampling,
+    Turn,
+    Understanding,
+)
+
+log = logging.getLogger(__name__)
+
+_REDRAWS = 2
+
+
+class Conversation:
+    """Answers turns with a language model, or reads them aloud when ``llm`` is None or their source is ``say``."""
+
+    def __init__(
+        self,
+        llm: LanguageModel | None,
+        persona: Persona,
+        *,
+        blocklist: Blocklist | None = None,
+        history: History | None = None,
+        sampling: Sampling | None = None,
+    ) -> None:
+        self._llm = llm
+        self._persona = persona
+        self._blocklist = blocklist or Blocklist()
+        self._understander = Understander(self._blocklist)
+        self._history = history or History(None)
+        self._sampling = sampling or Sampling()
+        self._seeds = itertools.count(self._sampling.seed if self._sampling.seed is not None else 0)
+        self._fallbacks = itertools.count()
+        self._pending: dict[int, tuple[str, Language]] = {}
+        self.first_token_at: float | None = None
+        self.redrawn = 0
+        """Replies begun again because they fell out of character, since the start."""
+        self._prompts: PromptBuilder | None = None
+        if llm is not None:
+            budget = llm.context_length - self._sampling.max_tokens - 16
+            self._prompts = PromptBuilder(persona, llm.count_tokens, budget)
+
+    @property
+    def info(self) -> RuntimeInfo:
+        return self._llm.info if self._llm is not None else RuntimeInfo("llm", "none", "reads aloud")
+
+    @property
+    def stats(self) -> GenerationStats | None:
+        return self._llm.last_stats if self._llm is not None else None
+
+    def prime(self, language: Language) -> None:
+        """Prefill the constant part of the prompts in ``language``."""
+        if self._llm is not None and self._prompts is not None:
+            self._llm.prime(self._prompts.constant(language))
+
+    def understand(self, turn: Turn) -> tuple[Understanding, str]:
+        return self._understander.read(turn)
+
+    def reply(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]:
+        """Clauses of the answer as soon as each is whole and judged."""
+        self.first_token_at = None
+        self._pending[turn.id] = (turn.text, understanding.language)
+        if self._llm is None or self._prompts is None or turn.source == "say":
+            yield from self._read_aloud(turn, understanding, cancelled)
+            return
+        messages = self._prompts.build(turn.text, understanding.language, self._history.exchanges)
+        guard = CharacterGuard(understanding.language, turn.text)
+        index = 0
+        said = ""
+        for attempt in range(_REDRAWS + 1):
+            failed = ""
+            for clause in self._clauses(messages, said, attempt, cancelled):
+                failed = guard.judge(clause) or ("blocked word" if self._blocklist.find(clause) else "")
+                if failed:
+                    break
+                text = tidy(clause)
+                if not text.strip():
+                    continue
+                guard.accept(clause)
+                said += clause
+                yield self._clause(turn, index, text, understanding)
+                index += 1
+                if guard.full:
+                    return
+            if not failed or cancelled():
+                return
+            log.info("a clause was withheld: %s", failed)
+            if index or (failed in ("loop", "echo") and index):
+                return  # what was said stands by itself; going on would only wander off again
+            self.redrawn += 1
+        lines = self._persona.fallback.get(understanding.language)
+        yield self._clause(turn, index, lines[next(self._fallbacks) % len(lines)], understanding)
+
+    def commit_heard(self, turn_id: int, heard: str) -> None:
+        """Remember what was heard of the answer to ``turn_id``. Raises ``OSError`` when it cannot be written."""
+        line, language = self._pending.pop(turn_id, ("", "en"))
+        self._pending.clear()
+        if line and heard and self._llm is not None:
+            self._history.add(Exchange(line, heard, language))
+
+    def forget(self) -> None:
+        """Start a new conversation."""
+        self._history.forget()
+        if self._prompts is not None:
+            self._prompts.forget()
+
+    def close(self) -> None:
+        if self._llm is not None:
+            self._llm.close()
+
+    def _clauses(
+        self, messages: list[ChatMessage], said: str, attempt: int, cancelled: Callable[[], bool]
+    ) -> Iterator[str]:
+        assert self._llm is not None  # only called where there is a model
+        sampling = replace(self._sampling, seed=self._seed(), stop=(*self._sampling.stop, "\n\n", "\nUser", "\nuser"))
+        if attempt and sampling.temperature <= 0:
+            sampling = replace(sampling, temperature=0.7)
+        splitter = ClauseSplitter()
+        pieces = self._llm.generate(messages, sampling, cancelled)
+        try:
+            for piece in pieces:
+                if self.first_token_at is None:
+                    self.first_token_at = time.monotonic()
+                yield from splitter.feed(piece)
+            yield from splitter.finish()
+        finally:
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
+
+    def _seed(self) -> int | None:
+        return next(self._seeds) if self._sampling.seed is not None else None
+
+    def _read_aloud(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]:
+        self.first_token_at = time.monotonic()
+        splitter = ClauseSplitter()
+        for index, text in enumerate([*splitter.feed(turn.text), *splitter.finish()]):
+            if cancelled():
+                return
+            yield self._clause(turn, index, text, understanding)
+
+    def _clause(self, turn: Turn, index: int, text: str, understanding: Understanding) -> Clause:
+        emotion: Emotion = self._understander.emotion(text)
+        if emotion in ("neutral", "thinking") and index == 0 and understanding.emotion in ("sad", "shy", "relaxed"):
+            emotion = understanding.emotion
+        return Clause(turn.id, index, text, emotion, understanding.language)

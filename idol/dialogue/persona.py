@@ -1,0 +1,83 @@
+"""Who she is: a persona in a strict TOML file. Character cards come as another source of the same class."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from idol.seams import Language
+
+
+class PersonaError(Exception):
+    """A persona file cannot be used; the message says where it is wrong."""
+
+
+class Exchange(BaseModel):
+    """One example of how she talks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    user: str = Field(min_length=1, max_length=500)
+    reply: str = Field(min_length=1, max_length=500)
+
+
+class Texts(BaseModel):
+    """A text per language."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    en: str
+    zh: str
+    ja: str
+
+    def get(self, language: Language) -> str:
+        return str(getattr(self, language))
+
+
+class TextLists(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    en: list[str] = Field(min_length=1)
+    zh: list[str] = Field(min_length=1)
+    ja: list[str] = Field(min_length=1)
+
+    def get(self, language: Language) -> list[str]:
+        return list(getattr(self, language))
+
+
+class Examples(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    en: list[Exchange] = []
+    zh: list[Exchange] = []
+    ja: list[Exchange] = []
+
+    def get(self, language: Language) -> list[Exchange]:
+        return list(getattr(self, language))
+
+
+class Persona(BaseModel):
+    """``fallback`` lines are said when the model falls out of character and does not find back."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str = Field(min_length=1, max_length=60)
+    names: Texts
+    description: str = Field(min_length=1, max_length=4000)
+    style: str = Field(min_length=1, max_length=500)
+    greeting: Texts
+    fallback: TextLists
+    example: Examples = Examples()
+
+
+def default_persona() -> Persona:
+    """Mira, who ships with the program."""
+    return load_persona(Path(__file__).parent / "personas" / "mira.toml")
+
+
+def load_persona(path: Path) -> Persona:
+    """Raises ``PersonaError`` naming the file, the place in it and what is wrong."""
+    try:
+        return Persona.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PersonaError(f"The persona {path.name} cannot be read: {error}. Check the file.") from error
+    except ValidationError as error:
+        places = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
+        raise PersonaError(f"The persona {path.name} is not valid: {places}.") from error
