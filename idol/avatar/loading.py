@@ -1,0 +1,51 @@
+"""From a file to an ``Avatar``: container, scene, then VRM's meaning on top."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from idol.avatar.avatar import Avatar
+from idol.avatar.container import Container, parse_container, read_container
+from idol.avatar.errors import AvatarError
+from idol.avatar.humanoid import guess_bones
+from idol.avatar.model import AvatarData
+from idol.avatar.scene import read_scene
+from idol.avatar.vrm0 import apply_vrm0
+from idol.avatar.vrm1 import apply_vrm1
+
+_LOG = logging.getLogger(__name__)
+
+
+def load_avatar(path: Path) -> Avatar:
+    """Read a VRM 1.0, VRM 0.x or plain GLB file. Raises AvatarError, which names the place in the file and a way out."""
+    avatar = Avatar(read_avatar(read_container(Path(path)), Path(path).stem))
+    for text in avatar.data.warnings[:8]:
+        _LOG.warning("%s: %s", Path(path).name, text)
+    return avatar
+
+
+def parse_avatar(content: bytes, name: str = "avatar") -> Avatar:
+    """The same from bytes in memory."""
+    return Avatar(read_avatar(parse_container(content, name), name))
+
+
+def read_avatar(container: Container, name: str) -> AvatarData:
+    """The avatar at rest as plain data."""
+    try:
+        data = read_scene(container, name)
+        extensions = container.json.child("extensions")
+        vrm1 = None if extensions is None else extensions.child("VRMC_vrm")
+        vrm0 = None if extensions is None else extensions.child("VRM")
+        if vrm1 is not None:
+            apply_vrm1(data, vrm1, container.json)
+        elif vrm0 is not None:
+            apply_vrm0(data, vrm0)
+        else:
+            data.human_bones = guess_bones(data.node_names)
+            data.meta.title = name
+    except RecursionError as error:
+        raise AvatarError(f"{name} nests its JSON too deeply.") from error
+    if not data.primitives:
+        raise AvatarError(f"{name} holds nothing that can be drawn (no triangles).", "meshes")
+    return data
