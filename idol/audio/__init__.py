@@ -1,1 +1,5 @@
-"""Sound in and out: the output ring, the device's clock, the null device."""
+"""Sound in and out: the speech axis on a device, the device's clock, the silent clock."""
+
+from idol.audio.output import SpeechOutput, open_output
+
+__all__ = ["SpeechOutput", "open_output"]
