@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Sets up and opens Idol: system libraries, a virtual environment, the models. Interrupted, it goes on next time.
+#
+#   bash packaging/run.sh [--small] [--no-models] [arguments of main.py]
+#
+# --small      fetch the smallest language model (0.2 GB instead of 1.7 GB in all)
+# --no-models  fetch nothing
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. packaging/debian.sh
+models=default
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --small) models=small; shift ;;
+    --no-models) models=""; shift ;;
+    *) break ;;
+  esac
+done
+need_packages $APP_PACKAGES
+make_venv .venv ""
+if [ -n "$models" ]; then
+  .venv/bin/python main.py models fetch "$models"
+fi
+exec .venv/bin/python main.py "$@"
