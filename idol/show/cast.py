@@ -23,6 +23,10 @@ class Mind(Protocol):
 
     def commit_heard(self, turn_id: int, heard: str) -> None: ...
 
+    def forget(self) -> None:
+        """Start a new conversation."""
+        ...
+
     @property
     def first_token_at(self) -> float | None: ...
 

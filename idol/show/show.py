@@ -54,6 +54,7 @@ class Show:
         self.rates = Rates()
         self._generation = 0
         self._stop = threading.Event()
+        self._forget_asked = threading.Event()
         self._state: ShowState = "loading"
         self._emotion: Emotion = "neutral"
         self._engines: Engines | None = None
@@ -114,6 +115,17 @@ class Show:
             elif self._state == "thinking":
                 emotion = "thinking"
         return self._mixer.mix(now, self._release.blend(weights, now), emotion, speaking)
+
+    def forget(self) -> None:
+        """Start a new conversation, once the running turn is over."""
+        self._forget_asked.set()
+
+    def set_volume(self, volume: float) -> None:
+        """Loudness of what is spoken from now on, 0 to 1."""
+        engines = self._engines
+        set_volume = getattr(engines.output, "set_volume", None) if engines is not None else None
+        if set_volume is not None:
+            set_volume(volume)
 
     def overlay(self) -> ShowSnapshot:
         engines = self._engines
@@ -177,6 +189,9 @@ class Show:
 
     def _serve(self, engines: Engines) -> None:
         while not self._stop.is_set():
+            if self._forget_asked.is_set():
+                self._forget_asked.clear()
+                engines.mind.forget()
             taken = self._queue.take(timeout=0.1)
             if taken is None:
                 continue

@@ -133,6 +133,9 @@ class FakeMind:
     def commit_heard(self, turn_id: int, heard: str) -> None:
         self.heard[turn_id] = heard
 
+    def forget(self) -> None:
+        self.heard.clear()
+
     def close(self) -> None:
         self.closed = True
 

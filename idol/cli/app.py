@@ -1,0 +1,246 @@
+"""``main.py``: the window."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import logging.handlers
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from idol.settings import Settings, data_dir, load_settings
+
+if TYPE_CHECKING:
+    from idol.show.show import Show
+    from idol.ui.main_window import MainWindow
+
+DEFAULT_AVATAR = Path(__file__).parents[2] / "avatars" / "default.vrm"
+log = logging.getLogger("idol")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--avatar", type=Path, metavar="F", help="a .vrm or .glb file for this run")
+    parser.add_argument("--model", metavar="ID", help="language model: a catalogue id or an added model's name")
+    parser.add_argument("--no-audio", action="store_true", help="no sound device; the clock runs as if there were one")
+    parser.add_argument("--stage", action="store_true", help="show only her, no chat")
+    parser.add_argument("--overlay", action="store_true", help="show frame times and latencies (F3)")
+    parser.add_argument("--size", metavar="WxH", help="size of the window")
+    parser.add_argument("--say", action="append", default=[], metavar="TEXT", help="submit a line at the start")
+    parser.add_argument(
+        "--read", action="append", default=[], metavar="TEXT", help="have a text read aloud at the start"
+    )
+    parser.add_argument("--quit-after", type=float, metavar="S", help="close after so many seconds")
+    parser.add_argument("--screenshot", type=Path, metavar="F", help="save the window's picture before closing")
+    parser.add_argument("--frames", type=Path, metavar="F", help="write the frame intervals in ms as JSON at the end")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings, message = load_settings()
+    if arguments.model:
+        settings.llm.model = arguments.model
+    if arguments.no_audio:
+        settings.audio.output = "none"
+    return _open(arguments, settings, message)
+
+
+def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> int:
+    _log_to_file()
+    try:
+        from PySide6.QtCore import QTimer
+        from PySide6.QtGui import QSurfaceFormat
+        from PySide6.QtWidgets import QApplication
+    except ImportError as error:
+        print(f"Qt cannot start: {error}. Run: main.py doctor", file=sys.stderr)
+        return 1
+    from idol.render.surface_format import gl_format
+    from idol.ui.strings import choose_language
+    from idol.ui.style import apply_style
+
+    QSurfaceFormat.setDefaultFormat(gl_format())
+    application = QApplication.instance() or QApplication([sys.argv[0]])
+    assert isinstance(application, QApplication)
+    application.setApplicationName("Idol")
+    choose_language(settings.ui.language)
+    apply_style(application)
+    from idol.show.assembly import make_show
+
+    show = make_show(settings, remember=True)
+    window = _window(show, settings, arguments, message)
+    signal.signal(signal.SIGINT, lambda *_: window.close())
+    ticking = QTimer()  # gives Python a chance to see Ctrl-C
+    ticking.start(200)
+    ticking.timeout.connect(lambda: None)
+    _catch_failures(window)
+    window.show()
+    window.start()
+    session = _Session(show, window, settings, arguments)
+    QTimer.singleShot(0, session.begin)
+    if arguments.quit_after:
+        QTimer.singleShot(round(arguments.quit_after * 1000), session.end)
+    status = application.exec()
+    session.close()
+    return status
+
+
+def _window(show: Show, settings: Settings, arguments: argparse.Namespace, message: str) -> MainWindow:
+    from engines.added import added_models
+    from engines.catalogue import load_catalogue
+    from idol.seams import LANGUAGES
+    from idol.ui.main_window import MainWindow
+
+    def voices(language: str) -> tuple[str, ...]:
+        engines = show.engines
+        known = next(name for name in LANGUAGES if name == language)
+        return engines.voice.voices(known) if engines is not None else ()
+
+    def models() -> list[str]:
+        here = [m.id for m in load_catalogue().models.values() if m.family in ("llama", "qwen2") and not m.missing()]
+        return [*here, *added_models()]
+
+    if arguments.avatar:
+        settings = settings.model_copy(deep=True)
+        settings.avatar.path = str(arguments.avatar)
+    window = MainWindow(show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models)
+    if arguments.size:
+        try:
+            width, height = (int(number) for number in arguments.size.lower().split("x"))
+            window.setMinimumSize(min(640, width), min(420, height))
+            window.resize(width, height)
+        except ValueError:
+            print(f"--size is {arguments.size!r}; write it like 1280x720", file=sys.stderr)
+    window.set_stage(arguments.stage)
+    if arguments.overlay:
+        window.set_overlay(True)
+    if message:
+        window.chat.add_notice(message)
+    return window
+
+
+class _Session:
+    """What happens after the window is there: models are fetched if need be, the show starts, lines are submitted."""
+
+    def __init__(self, show: Show, window: MainWindow, settings: Settings, arguments: argparse.Namespace) -> None:
+        self._show = show
+        self._window = window
+        self._settings = settings
+        self._arguments = arguments
+        self._fetch: object = None
+        self._started = False
+
+    def begin(self) -> None:
+        """Start the show, after a fetch when models are missing."""
+        from engines.fetch import missing
+        from idol.show.assembly import LARGE, MEDIUM, SMALL, model_file
+        from idol.ui.strings import tr
+
+        wanted = self._settings.llm.model
+        names = (LARGE, MEDIUM, SMALL) if wanted == "auto" else (wanted,)
+        if not missing("kokoro") and any(model_file(name) is not None for name in names):
+            self._start()
+            return
+        self._window.show_fetching(tr("Models are missing"), 0.0)
+        self._begin_fetch()
+
+    def _begin_fetch(self) -> None:
+        from engines.catalogue import load_catalogue
+        from idol.ui.fetch_task import FetchTask
+        from idol.ui.strings import tr
+
+        wanted = self._settings.llm.model
+        name = wanted if wanted in load_catalogue().models else "default"
+        task = FetchTask(name)
+        self._fetch = task
+
+        def progress(state: object) -> None:
+            from engines.fetch import FetchProgress
+
+            assert isinstance(state, FetchProgress)
+            left = "" if state.seconds_left is None else f", {state.seconds_left:.0f} s {tr('left')}"
+            text = f"{state.done / 1e6:.0f} / {state.total / 1e6:.0f} MB, {state.speed / 1e6:.1f} MB/s{left}"
+            self._window.show_fetching(text, state.done / max(1, state.total), tr("Cancel"), task.cancel)
+
+        def failed(message: str) -> None:
+            self._window.chat.add_notice(message, bad=True)
+            self._window.show_fetching(tr("Models are missing"), 0.0, tr("Retry"), self._begin_fetch)
+
+        task.progress.connect(progress)
+        task.failed.connect(failed)
+        task.done.connect(self.begin)
+        task.start()
+
+    def _start(self) -> None:
+        self._window.show_fetching("", None)
+        self._started = True
+        self._show.start()
+        for text in self._arguments.read:
+            self._window.say(text, "say")
+        for text in self._arguments.say:
+            self._window.say(text)
+
+    def end(self) -> None:
+        """Save what was asked for and close."""
+        if self._arguments.screenshot:
+            self._window.grab_picture().save(str(self._arguments.screenshot))
+        if self._arguments.frames:
+            import json
+
+            self._arguments.frames.write_text(json.dumps(self._window.clock.stats.intervals), encoding="utf-8")
+        self._window.close()
+
+    def close(self) -> None:
+        from idol.ui.fetch_task import FetchTask
+
+        if isinstance(self._fetch, FetchTask):
+            self._fetch.close()
+
+
+def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str) -> int:
+    """``say`` and ``chat`` without ``--headless``: the window opens and the lines are submitted."""
+    from idol.cli.headless_run import settings_from
+
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    mine = parser.parse_args([])
+    mine.say, mine.read = ([], lines) if source == "say" else (lines, [])
+    try:
+        settings = settings_from(arguments)
+    except ValueError as error:
+        print(f"wrong option: {error}", file=sys.stderr)
+        return 2
+    return _open(mine, settings, "")
+
+
+def _log_to_file() -> None:
+    folder = data_dir() / "logs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handler = logging.handlers.RotatingFileHandler(
+            folder / "idol.log", maxBytes=1_000_000, backupCount=3, encoding="utf-8"
+        )
+    except OSError as error:
+        print(f"no log is written: {error}", file=sys.stderr)
+        return
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+
+
+def _catch_failures(window: MainWindow) -> None:
+    """An error nobody caught is logged and said, and the program goes on."""
+    from PySide6.QtCore import QTimer
+
+    def tell(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            window.close()
+            return
+        log.error("uncaught", exc_info=(kind, error or kind(), trace))
+        text = f"Something went wrong: {error!r}. The log in {data_dir() / 'logs'} says more."
+        QTimer.singleShot(0, window, lambda: window.chat.add_notice(text, bad=True))
+
+    sys.excepthook = tell
+    threading.excepthook = lambda hook: tell(hook.exc_type, hook.exc_value, hook.exc_traceback)

@@ -1,0 +1,182 @@
+"""Puts a show together from the settings: which models, which voice, which device."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+from engines.errors import EngineError, ModelFileError
+from engines.store import files_dir
+from idol.audio import open_output
+from idol.dialogue.conversation import Conversation
+from idol.dialogue.history import History
+from idol.dialogue.language_model import DecoderLanguageModel, load_language_model, measure_speed
+from idol.dialogue.moderation import Blocklist
+from idol.dialogue.persona import Persona, default_persona, load_persona
+from idol.face.behaviour import BehaviourMixer
+from idol.face.planner import RulePlanner
+from idol.face.track import FaceTrack
+from idol.seams import LANGUAGES, Language, Sampling
+from idol.settings import Settings, data_dir
+from idol.show.cast import Engines, Notify
+from idol.show.show import Show
+from idol.show.speech_line import SpeechLine
+from idol.voice import load_voice
+
+LARGE, MEDIUM, SMALL = "qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b", "smollm2-135m"
+ENOUGH_TOKENS_PER_SECOND = 12.0
+"""Below this rate the larger model keeps a listener waiting; the next smaller one is taken."""
+
+
+def make_show(settings: Settings, *, with_llm: bool = True, seed: int | None = None, remember: bool = False) -> Show:
+    """A show that loads what ``settings`` say when it is started. ``remember`` keeps the chat in the data folder."""
+
+    def load(notify: Notify, cancelled: Callable[[], bool]) -> Engines:
+        return _load(settings, notify, cancelled, with_llm, seed, remember)
+
+    return Show(load, BehaviourMixer())
+
+
+def _load(
+    settings: Settings,
+    notify: Notify,
+    cancelled: Callable[[], bool],
+    with_llm: bool,
+    seed: int | None,
+    remember: bool,
+) -> Engines:
+    persona = load_persona(Path(settings.persona)) if settings.persona else default_persona()
+    notify("voice", None)
+    voice = load_voice(files_dir() / "kokoro", threads=settings.llm.threads, progress=_stage(notify, "voice"))
+    llm: DecoderLanguageModel | None = None
+    try:
+        for language in LANGUAGES:
+            if settings.voice.name_for(language) not in voice.voices():
+                raise ModelFileError(
+                    f"The voice {settings.voice.name_for(language)!r} of the settings is not installed.",
+                    f"Installed voices: {', '.join(voice.voices(language))}.",
+                )
+        if with_llm:
+            llm = _load_llm(settings, notify, cancelled)
+        conversation = _conversation(settings, persona, llm, seed, remember)
+        language = _first_language()
+        notify(f"her memory of who she is ({language})", None)
+        conversation.prime(language)
+        voice.warm((language,), _stage(notify, "voice"))
+    except BaseException:
+        voice.close()
+        if llm is not None:
+            llm.close()
+        raise
+    line = SpeechLine(open_output(settings.audio), RulePlanner(), FaceTrack())
+    return Engines(conversation, voice, line, settings.voice.name_for, settings.voice.speed)
+
+
+def _stage(notify: Notify, what: str) -> Callable[[float, str], None]:
+    return lambda fraction, text: notify(text or what, fraction)
+
+
+def _conversation(
+    settings: Settings, persona: Persona, llm: DecoderLanguageModel | None, seed: int | None, remember: bool
+) -> Conversation:
+    return Conversation(
+        llm,
+        persona,
+        blocklist=Blocklist.with_file(data_dir() / "blocklist.txt"),
+        history=History(data_dir() / "history" / f"{persona.name}.jsonl" if remember else None),
+        sampling=Sampling(
+            temperature=settings.llm.temperature,
+            top_p=settings.llm.top_p,
+            top_k=settings.llm.top_k,
+            repetition_penalty=settings.llm.repetition_penalty,
+            max_tokens=settings.llm.max_tokens,
+            seed=seed,
+        ),
+    )
+
+
+def _first_language() -> Language:
+    """The language of the user's system, else English."""
+    name = (os.environ.get("LC_ALL") or os.environ.get("LANG") or "").lower()
+    return "zh" if name.startswith("zh") else "ja" if name.startswith("ja") else "en"
+
+
+def _load_llm(settings: Settings, notify: Notify, cancelled: Callable[[], bool]) -> DecoderLanguageModel:
+    wanted = settings.llm.model
+    names = (LARGE, MEDIUM, SMALL) if wanted == "auto" else (wanted,)
+    present = [name for name in names if model_file(name) is not None]
+    if not present:
+        raise ModelFileError(
+            f"The language model {names[0]!r} is not on this machine.",
+            f"Fetch it: main.py models fetch {names[0] if wanted != 'auto' else 'default'}.",
+        )
+    speeds = _Speeds()
+    for place, name in enumerate(present):
+        path = model_file(name)
+        assert path is not None  # ``present`` holds only models that are there
+        last = place == len(present) - 1
+        known = speeds.get(path)
+        if wanted == "auto" and not last and known is not None and known < ENOUGH_TOKENS_PER_SECOND:
+            continue
+        model = load_language_model(
+            path,
+            threads=settings.llm.threads,
+            context=settings.llm.context,
+            progress=_stage(notify, "language model"),
+            cancelled=cancelled,
+        )
+        if wanted != "auto" or last or known is not None:
+            return model
+        notify("measuring this machine (once)", None)
+        measure_speed(model, 4)
+        speed = max(measure_speed(model), measure_speed(model))
+        speeds.put(path, speed)
+        if speed >= ENOUGH_TOKENS_PER_SECOND:
+            return model
+        model.close()
+    raise EngineError("No language model could be loaded.")
+
+
+def model_file(name: str) -> Path | None:
+    """Where the language model ``name`` lies: a catalogue id, an added model's name or a path; None when nowhere."""
+    from engines.added import added_models
+
+    direct = Path(name).expanduser()
+    if direct.suffix == ".gguf" or direct.is_absolute():
+        return direct if direct.exists() else None
+    added = added_models().get(name)
+    if added is not None:
+        return added if added.exists() else None
+    folder = files_dir() / name
+    if not folder.is_dir():
+        return None
+    return next(iter(sorted(folder.glob("*.gguf"))), None)
+
+
+class _Speeds:
+    """Measured decode speeds per model and machine, kept in the data folder."""
+
+    def __init__(self) -> None:
+        self._path = data_dir() / "speeds.json"
+        try:
+            self._known: dict[str, float] = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self._known = {}
+
+    def _key(self, path: Path) -> str:
+        return f"{platform.node()}|{os.cpu_count()}|{path.name}|{path.stat().st_size}"
+
+    def get(self, path: Path) -> float | None:
+        value = self._known.get(self._key(path))
+        return float(value) if isinstance(value, int | float) else None
+
+    def put(self, path: Path, speed: float) -> None:
+        self._known[self._key(path)] = round(speed, 1)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(json.dumps(self._known), encoding="utf-8")
+        except OSError:
+            pass  # measured again next time

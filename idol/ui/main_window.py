@@ -1,0 +1,402 @@
+"""The desk: the stage with her on the left, the chat on the right, what is going on below."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QColor, QKeySequence, QPixmap
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QMenu,
+    QMessageBox,
+    QProgressBar,
+    QPushButton,
+    QSlider,
+    QSplitter,
+    QWidget,
+)
+
+from idol.avatar import Avatar, AvatarError, load_avatar
+from idol.render import AvatarView
+from idol.seams import LANGUAGES, FacePose
+from idol.settings import Settings, data_dir, save_settings
+from idol.show.interface import (
+    ClauseSpoken,
+    Loading,
+    Notice,
+    Ready,
+    ReplyText,
+    ShowEvent,
+    ShowInterface,
+    TurnEnded,
+    TurnStarted,
+)
+from idol.ui.frame_clock import FrameClock
+from idol.ui.overlay import Overlay
+from idol.ui.show_bridge import ShowBridge
+from idol.ui.strings import tr
+
+log = logging.getLogger(__name__)
+
+_BACKGROUNDS = {"Dark": "#20242f", "Light": "#e9edf5", "Green screen": "#00b140"}
+_DOTS = {
+    "loading": "#e0b34f", "ready": "#63d08b", "thinking": "#7fb4ff", "speaking": "#ff7aa8", "failed": "#ff5f6f",
+    "closed": "#6b7390",
+}  # fmt: skip
+_STATES = {
+    "loading": "Loading", "ready": "Ready", "thinking": "Thinking", "speaking": "Speaking", "failed": "Not running",
+    "closed": "Not running",
+}  # fmt: skip
+
+
+class MainWindow(QMainWindow):
+    """``show`` is started by the caller; the window closes it. ``voices`` lists a language's voices when loaded."""
+
+    def __init__(
+        self,
+        show: ShowInterface,
+        settings: Settings,
+        default_avatar: Path,
+        *,
+        forget: Callable[[], None] | None = None,
+        voices: Callable[[str], tuple[str, ...]] | None = None,
+        models: Callable[[], list[str]] | None = None,
+    ) -> None:
+        super().__init__()
+        from idol.ui.chat_panel import ChatPanel
+
+        self._show = show
+        self._settings = settings
+        self._default_avatar = default_avatar
+        self._forget = forget
+        self._voices = voices
+        self._models = models
+        self._ready = False
+        self.setWindowTitle("Idol")
+        self.setMinimumSize(640, 420)
+        self.resize(1180, 760)
+        self.view = AvatarView()
+        self.view.set_pose_source(self._pose)
+        self.view.gl_failed.connect(self._on_gl_failed)
+        self.view.set_background(QColor(settings.avatar.background))
+        self.overlay = Overlay(self.view)
+        self.overlay.setVisible(settings.ui.overlay)
+        self.chat = ChatPanel("Mira", data_dir() / "draft.txt")
+        self.chat.submitted.connect(self._submit)
+        self.chat.stopped.connect(self._cancel)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.addWidget(self.view)
+        self._splitter.addWidget(self.chat)
+        self._splitter.setStretchFactor(0, 1)
+        self._splitter.setSizes([800, 380])
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(1)
+        self.chat.setMinimumWidth(260)
+        self.setCentralWidget(self._splitter)
+        self._build_status()
+        self._build_menus()
+        self._bridge = ShowBridge(show, self)
+        self._bridge.arrived.connect(self._on_event)
+        self.clock = FrameClock(self._on_frame, self)
+        self._slow = QTimer(self)
+        self._slow.setInterval(250)
+        self._slow.timeout.connect(self._refresh)
+        self._closing = False
+        self.open_avatar(Path(settings.avatar.path) if settings.avatar.path else default_avatar)
+
+    def start(self) -> None:
+        """Begin drawing; call after ``show()``."""
+        self.clock.start()
+        self._slow.start()
+        self.chat.line.setFocus()
+
+    # -- building ------------------------------------------------------------------------------------------------
+
+    def _build_status(self) -> None:
+        bar = self.statusBar()
+        bar.setSizeGripEnabled(False)
+        self._dot = QLabel("●")
+        self._dot.setObjectName("dot")
+        self._state = QLabel(tr("Loading"))
+        self._state.setObjectName("state")
+        self._progress = QProgressBar()
+        self._progress.setTextVisible(False)
+        self._progress.setFixedWidth(180)
+        self._action = QPushButton()
+        self._action.setVisible(False)
+        volume = QWidget()
+        row = QHBoxLayout(volume)
+        row.setContentsMargins(0, 0, 12, 0)
+        row.addWidget(QLabel(tr("Volume")))
+        self._volume = QSlider(Qt.Orientation.Horizontal)
+        self._volume.setRange(0, 100)
+        self._volume.setFixedWidth(110)
+        self._volume.setValue(round(self._settings.audio.volume * 100))
+        self._volume.setAccessibleName(tr("Volume"))
+        self._volume.valueChanged.connect(self._set_volume)
+        row.addWidget(self._volume)
+        for widget in (self._dot, self._state, self._progress, self._action):
+            bar.addWidget(widget)
+        bar.addPermanentWidget(volume)
+
+    def _build_menus(self) -> None:
+        file = self.menuBar().addMenu(tr("File"))
+        self._add(file, "Open avatar…", self._choose_avatar, QKeySequence.StandardKey.Open)
+        self._add(file, "Default avatar", lambda: self.open_avatar(self._default_avatar, keep=True))
+        file.addSeparator()
+        self._add(file, "Quit", self.close, QKeySequence.StandardKey.Quit)
+        view = self.menuBar().addMenu(tr("View"))
+        self._stage = self._add(view, "Stage only", self._set_stage, QKeySequence("F11"), checkable=True)
+        self._overlay_action = self._add(view, "Overlay", self._set_overlay, QKeySequence("F3"), checkable=True)
+        self._overlay_action.setChecked(self._settings.ui.overlay)
+        view.addSeparator()
+        for text, framing in (("Face", "face"), ("Bust", "bust"), ("Full body", "full")):
+            self._add(view, text, lambda name=framing: self.view.set_framing(name))
+        backgrounds = view.addMenu(tr("Background"))
+        for text, colour in _BACKGROUNDS.items():
+            self._add(backgrounds, text, lambda chosen=colour: self._set_background(chosen))
+        chat = self.menuBar().addMenu(tr("Chat"))
+        self._add(chat, "Stop", self._cancel)
+        self._add(chat, "Start a new conversation", self._start_anew)
+        self._voice_menu = self.menuBar().addMenu(tr("Voice"))
+        self._voice_menu.aboutToShow.connect(self._fill_voices)
+        self._model_menu = self.menuBar().addMenu(tr("Mind"))
+        self._model_menu.aboutToShow.connect(self._fill_models)
+        about = self.menuBar().addMenu(tr("Help"))
+        self._add(about, "About", self._about)
+
+    def _add(
+        self,
+        menu: QMenu,
+        text: str,
+        do: Callable[..., object],
+        shortcut: QKeySequence | QKeySequence.StandardKey | None = None,
+        *,
+        checkable: bool = False,
+    ) -> QAction:
+        action = QAction(tr(text), self)
+        action.setCheckable(checkable)
+        if shortcut is not None:
+            action.setShortcut(QKeySequence(shortcut))
+        if checkable:
+            action.toggled.connect(do)
+        else:
+            action.triggered.connect(lambda _checked=False: do())
+        menu.addAction(action)
+        self.addAction(action)  # shortcuts work while the menu bar is hidden too
+        return action
+
+    def _fill_voices(self) -> None:
+        self._voice_menu.clear()
+        names = {"en": "English", "zh": "Chinese", "ja": "Japanese"}
+        for language in LANGUAGES:
+            menu = self._voice_menu.addMenu(tr(names[language]))
+            group = QActionGroup(menu)
+            for voice in self._voices(language) if self._voices is not None else ():
+                action = QAction(voice, menu, checkable=True)
+                action.setChecked(self._settings.voice.name_for(language) == voice)
+                action.triggered.connect(lambda _on, code=language, name=voice: self._set_voice(code, name))
+                group.addAction(action)
+                menu.addAction(action)
+            if not menu.actions():
+                menu.addAction(tr("Loading")).setEnabled(False)
+
+    def _fill_models(self) -> None:
+        self._model_menu.clear()
+        for name in ["auto", *(self._models() if self._models is not None else [])]:
+            action = QAction(tr("Automatic") if name == "auto" else name, self._model_menu, checkable=True)
+            action.setChecked(self._settings.llm.model == name)
+            action.triggered.connect(lambda _on, chosen=name: self._set_model(chosen))
+            self._model_menu.addAction(action)
+        self._model_menu.addSeparator()
+        self._model_menu.addAction(tr("takes effect at the next start")).setEnabled(False)
+
+    # -- the stage -----------------------------------------------------------------------------------------------
+
+    def open_avatar(self, path: Path, *, keep: bool = False) -> bool:
+        """Show the avatar at ``path``; when it cannot be loaded the one on stage stays, with a message."""
+        try:
+            avatar: Avatar = load_avatar(path)
+        except (AvatarError, OSError) as error:
+            self.chat.add_notice(f"{path.name}: {error}", bad=True)
+            if path != self._default_avatar and self.view.avatar is None:
+                return self.open_avatar(self._default_avatar)
+            return False
+        self.view.set_avatar(avatar)
+        if keep:
+            self._settings.avatar.path = "" if path == self._default_avatar else str(path)
+            self._save()
+        return True
+
+    def _choose_avatar(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, tr("Open avatar…"), "", f"{tr('Avatar')} (*.vrm *.glb)")
+        if name:
+            self.open_avatar(Path(name), keep=True)
+
+    def _pose(self, now: float) -> FacePose:
+        return self._show.pose(now)
+
+    def _on_frame(self, now: float) -> None:
+        self.view.tick(now)
+
+    def _on_gl_failed(self, message: str) -> None:
+        self.chat.add_notice(message, bad=True)
+
+    def set_stage(self, on: bool) -> None:
+        """Show only her, for capture."""
+        self._stage.setChecked(on)
+
+    def set_overlay(self, on: bool) -> None:
+        self._overlay_action.setChecked(on)
+
+    def grab_picture(self) -> QPixmap:
+        """The window as it looks now, the GL view included."""
+        return self.grab()
+
+    def _set_stage(self, on: bool) -> None:
+        self.chat.setVisible(not on)
+        self.menuBar().setVisible(not on)
+        self.statusBar().setVisible(not on)
+
+    def _set_overlay(self, on: bool) -> None:
+        self.overlay.setVisible(on)
+        self._settings.ui.overlay = on
+        self._save()
+
+    def _set_background(self, colour: str) -> None:
+        self.view.set_background(QColor(colour))
+        self._settings.avatar.background = colour
+        self._save()
+
+    # -- the chat ------------------------------------------------------------------------------------------------
+
+    def _submit(self, text: str) -> None:
+        self.say(text)
+
+    def say(self, text: str, source: str = "chat") -> None:
+        """Submit a line; a refused one comes back into the field with the reason."""
+        try:
+            self._show.submit(text, source)
+        except ValueError as error:
+            self.chat.add_notice(str(error))
+            self.chat.give_back(text)
+            return
+        self.chat.add_line(text, source)
+        self.chat.stop.setEnabled(True)
+        if not self._ready:
+            self.chat.add_notice(tr("She answers as soon as everything is loaded."))
+
+    def _cancel(self) -> None:
+        self._show.cancel()
+
+    def _start_anew(self) -> None:
+        if self._forget is not None:
+            self._forget()
+        self.chat.add_notice(tr("Start a new conversation") + " ✓")
+
+    def _on_event(self, event: ShowEvent) -> None:
+        if isinstance(event, Loading):
+            self._loading(f"{tr('Loading')}: {event.what}", event.fraction)
+        elif isinstance(event, Ready):
+            self._ready = True
+            self._progress.setVisible(False)
+            self._refresh()
+        elif isinstance(event, TurnStarted):
+            self.chat.begin_reply(event.turn_id)
+        elif isinstance(event, ReplyText):
+            self.chat.append_reply(event.turn_id, event.text)
+        elif isinstance(event, TurnEnded):
+            note = {"done": "", "cancelled": tr("stopped"), "blocked": tr("not answered"), "failed": tr("failed")}
+            self.chat.end_reply(event.turn_id, note[event.reason])
+            self.chat.stop.setEnabled(self._show.overlay().queued_turns > 0)
+            if event.reason == "blocked" and event.message:
+                self.chat.add_notice(event.message)
+        elif isinstance(event, Notice):
+            self.chat.add_notice(f"{event.text} {event.remedy}".strip(), bad=event.level == "error")
+            if event.level == "error" and not self._ready:
+                self._progress.setVisible(False)
+        elif isinstance(event, ClauseSpoken):
+            pass  # captions will follow it
+
+    def _loading(self, text: str, fraction: float | None) -> None:
+        self._state.setText(text)
+        self._progress.setVisible(True)
+        self._progress.setRange(0, 0 if fraction is None else 1000)
+        if fraction is not None:
+            self._progress.setValue(round(fraction * 1000))
+
+    def show_fetching(
+        self, text: str, fraction: float | None, button: str = "", do: Callable[[], None] | None = None
+    ) -> None:
+        """What a fetch is doing, with one button beside it."""
+        self._loading(text, fraction)
+        self._action.setVisible(bool(button))
+        self._action.setText(button)
+        with contextlib.suppress(RuntimeError, TypeError):
+            self._action.clicked.disconnect()
+        if do is not None:
+            self._action.clicked.connect(lambda _checked=False: do())
+
+    # -- settings ------------------------------------------------------------------------------------------------
+
+    def _set_volume(self, percent: int) -> None:
+        self._settings.audio.volume = percent / 100
+        set_volume = getattr(self._show, "set_volume", None)
+        if set_volume is not None:
+            set_volume(percent / 100)
+        self._save()
+
+    def _set_voice(self, language: str, name: str) -> None:
+        setattr(self._settings.voice, language, name)
+        self._save()
+
+    def _set_model(self, name: str) -> None:
+        self._settings.llm.model = name
+        self._save()
+        self.chat.add_notice(tr("takes effect at the next start"))
+
+    def _save(self) -> None:
+        try:
+            save_settings(self._settings)
+        except OSError as error:
+            self.chat.add_notice(f"The settings could not be saved: {error}.")
+
+    def _about(self) -> None:
+        from idol import __version__
+
+        runtimes = "\n".join(f"{r.engine}: {r.model} ({r.runtime})" for r in self._show.overlay().runtimes)
+        QMessageBox.about(self, "Idol", f"Idol {__version__}\nApache-2.0\n\n{runtimes}")
+
+    # -- state ---------------------------------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        snapshot = self._show.overlay()
+        self._dot.setStyleSheet(f"color: {_DOTS[snapshot.state]}")
+        if self._ready:
+            model = next((r.model for r in snapshot.runtimes if r.engine == "llm"), "")
+            self._state.setText(f"{tr(_STATES[snapshot.state])}   ·   {model}   ·   {snapshot.output}")
+        if self.overlay.isVisible():
+            self.overlay.show_state(snapshot, self.clock.stats)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._closing:
+            self._closing = True
+            self.clock.stop()
+            self._slow.stop()
+            self._bridge.close()
+            started = time.monotonic()
+            try:
+                self._show.close()
+            except RuntimeError as error:
+                log.warning("%s", error)
+            log.info("closed in %.1f s", time.monotonic() - started)
+            self.view.shutdown()
+        super().closeEvent(event)
