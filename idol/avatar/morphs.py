@@ -41,6 +41,8 @@ class MorphBlend:
             run[places - first, 0:3] = target.positions
             run[places - first, 4:7] = target.normals
             self._runs.append((first, last, run))
+        self.revision = 0
+        """Counts up whenever ``offsets`` change."""
         self._scratch = np.zeros_like(self.offsets)
         self._last = np.zeros(len(primitive.targets))
 
@@ -49,6 +51,7 @@ class MorphBlend:
         if not len(self.offsets) or np.abs(weights - self._last).max(initial=0.0) < SMALLEST:
             return False
         self._last[:] = weights
+        self.revision += 1
         self.offsets[:] = 0.0
         for i in np.flatnonzero(np.abs(weights) >= SMALLEST):
             held = self._runs[i]

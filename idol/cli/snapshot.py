@@ -1,0 +1,153 @@
+"""``main.py snapshot``: one picture of an avatar, posed from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from idol.seams import ARKIT_INDEX, ARKIT_NAMES, EMOTIONS, FacePose
+
+DEFAULT_AVATAR = Path(__file__).resolve().parents[2] / "avatars" / "default.vrm"
+
+
+class UsageError(Exception):
+    """What the user asked cannot be understood; the text says what would be."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--avatar", type=Path, help="a .vrm or .glb file (default: the idol that comes along)")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=W", help="a BlendShape, e.g. jawOpen=1")
+    parser.add_argument(
+        "--expression", action="append", default=[], metavar="NAME=W", help="an expression of the model"
+    )
+    parser.add_argument("--emotion", choices=EMOTIONS, default="neutral")
+    parser.add_argument("--gaze", default="0,0", metavar="YAW,PITCH", help="degrees; yaw to her left, pitch up")
+    parser.add_argument("--head", default="0,0,0", metavar="YAW,PITCH,ROLL", help="degrees, roll to her left shoulder")
+    parser.add_argument("--orbit", default="0,0", metavar="YAW,PITCH", help="degrees the camera goes around her")
+    parser.add_argument("--framing", choices=("face", "bust", "full"), default="bust")
+    parser.add_argument("--lighting", choices=("studio", "soft", "evening", "neon"), default="studio")
+    parser.add_argument("--size", default="720x720", metavar="WxH")
+    parser.add_argument("--background", default="#e9e4ee", metavar="#rrggbb|transparent")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="F.png")
+    parser.add_argument("--list", action="store_true", help="also list what the model's face can do")
+
+
+def parse_background(text: str) -> tuple[float, float, float, float]:
+    if text == "transparent":
+        return (0.0, 0.0, 0.0, 0.0)
+    digits = text.removeprefix("#")
+    try:
+        if len(digits) != 6:
+            raise ValueError("six hexadecimal digits are needed")
+        value = int(digits, 16)
+    except ValueError as error:
+        raise UsageError(f"--background {text!r}: write #rrggbb (for example #00ff00) or 'transparent'.") from error
+    return ((value >> 16) / 255, (value >> 8 & 255) / 255, (value & 255) / 255, 1.0)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdecimal() and 16 <= int(part) <= 8192 for part in parts):
+        raise UsageError(f"--size {text!r}: write WIDTHxHEIGHT, each within 16 to 8192, for example 1280x720.")
+    return int(parts[0]), int(parts[1])
+
+
+def parse_angles(option: str, text: str, count: int) -> tuple[float, ...]:
+    """Radians from comma-separated degrees."""
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != count or not all(math.isfinite(value) and abs(value) <= 180 for value in values):
+        raise UsageError(f"{option} {text!r}: write {count} numbers of degrees with commas, for example 10,-5.")
+    return tuple(math.radians(value) for value in values)
+
+
+def parse_weight(option: str, text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    try:
+        weight = float(number or "1")
+    except ValueError:
+        weight = math.nan
+    if not 0.0 <= weight <= 1.0:
+        raise UsageError(f"{option} {text!r}: write NAME=WEIGHT with a weight within 0 to 1.")
+    return name.strip(), weight
+
+
+def near(name: str, known: tuple[str, ...]) -> str:
+    """The names that ``name`` may have meant, or all when none is near."""
+    lower = {item.lower(): item for item in known}
+    found = [lower[item] for item in difflib.get_close_matches(name.lower(), list(lower), 4, 0.5)]
+    found += [item for item in known if name and name.lower() in item.lower() and item not in found][:4]
+    if found:
+        return f"Did you mean {', '.join(found)}?"
+    return f"There are: {', '.join(known)}." if known else "This model has none."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from idol.avatar import AvatarError
+    from idol.render.gl import RenderError
+
+    try:
+        return _run(arguments)
+    except UsageError as error:
+        print(f"snapshot: {error}", file=sys.stderr)
+        return 2
+    except (AvatarError, RenderError) as error:
+        print(f"snapshot: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from PIL import Image
+
+    from idol.avatar import load_avatar
+    from idol.render.camera import Camera
+    from idol.render.lighting import LIGHTINGS
+    from idol.render.offscreen import OffscreenStage, settle
+
+    background, size = parse_background(arguments.background), parse_size(arguments.size)
+    weights = np.zeros(len(ARKIT_NAMES), np.float32)
+    for text in arguments.set:
+        name, weight = parse_weight("--set", text)
+        exact = {item.lower(): item for item in ARKIT_NAMES}.get(name.lower())
+        if exact is None:
+            raise UsageError(f"--set {name}: no BlendShape has this name. {near(name, ARKIT_NAMES)}")
+        weights[ARKIT_INDEX[exact]] = weight
+    yaw, pitch = parse_angles("--gaze", arguments.gaze, 2)
+    head = parse_angles("--head", arguments.head, 3)
+    around = parse_angles("--orbit", arguments.orbit, 2)
+    avatar = load_avatar(arguments.avatar or DEFAULT_AVATAR)
+    for text in arguments.expression:
+        name, weight = parse_weight("--expression", text)
+        if name not in avatar.expression_names:
+            raise UsageError(f"--expression {name}: not in this model. {near(name, avatar.expression_names)}")
+        avatar.set_expression(name, weight)
+    if arguments.emotion in avatar.expression_names and avatar.shows_arkit_brows:
+        # Here nobody mixes the emotion into the 52 weights, as the show does: the model's own preset stands for it.
+        avatar.set_expression(arguments.emotion, 1.0)
+    if arguments.list:
+        print(f"{avatar.title}: {len(avatar.arkit_names)} of 52 BlendShapes; gaze by {avatar.gaze.kind}")
+        print("expressions:", ", ".join(avatar.expression_names) or "none")
+    pose = FacePose(weights=weights, head=(head[0], head[1], head[2]), gaze=(yaw, pitch), emotion=arguments.emotion)
+    camera = Camera.framed(avatar.framing, arguments.framing, size[0] / size[1])
+    camera.orbit(around[0], around[1])
+    with OffscreenStage() as stage:
+        stage.renderer.lighting = LIGHTINGS[arguments.lighting]
+        stage.load(avatar)
+        settle(avatar, pose)
+        pixels = stage.picture(camera, size, background)
+    output: Path = arguments.output
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels, "RGBA" if pixels.shape[2] == 4 else None).save(output)
+    except (OSError, ValueError) as error:
+        print(f"snapshot: {output} cannot be written ({error}). Choose another file ending in .png.", file=sys.stderr)
+        return 1
+    print(output)
+    return 0

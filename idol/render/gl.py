@@ -1,0 +1,50 @@
+"""PyOpenGL without its check after every call: errors are asked for once a step, with the step's name.
+
+Import GL functions from here only, because the switches must be set before ``OpenGL.GL`` is first imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+SCREENLESS = sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+"""No X server and no compositor: contexts come from EGL, and PyOpenGL must know before it loads."""
+if SCREENLESS or os.environ.get("QT_XCB_GL_INTEGRATION") == "xcb_egl":
+    os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
+
+import OpenGL  # noqa: E402
+
+OpenGL.ERROR_CHECKING = False
+OpenGL.ERROR_LOGGING = False
+
+from OpenGL import GL  # noqa: E402
+
+_NAMES = {
+    0x0500: "invalid enum", 0x0501: "invalid value", 0x0502: "invalid operation", 0x0505: "out of memory",
+    0x0506: "invalid framebuffer", 0x0507: "context lost",
+}  # fmt: skip
+
+
+class RenderError(RuntimeError):
+    """The picture cannot be drawn here. The text says what failed, what was seen and what to do."""
+
+
+def check(step: str) -> None:
+    """Raise RenderError when GL has recorded an error since the last check."""
+    code = int(GL.glGetError())
+    if code == 0:
+        return
+    for _ in range(8):
+        if int(GL.glGetError()) == 0:
+            break
+    name = _NAMES.get(code, "unknown error")
+    hint = (
+        "Close other programs that use the graphics card, or choose an avatar with smaller textures."
+        if code == 0x0505
+        else "Update the graphics driver; OpenGL 3.3 is needed."
+    )
+    raise RenderError(f"OpenGL reports '{name}' (0x{code:04x}) at: {step}. {hint}")
+
+
+__all__ = ["GL", "RenderError", "check"]

@@ -1,0 +1,234 @@
+"""Draws one avatar into whatever framebuffer is bound. OpenGL 3.3 core; knows no window.
+
+``load`` makes every GL object; ``draw`` makes none, compiles nothing and looks nothing up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idol.avatar import Avatar
+from idol.avatar.expressions import MaterialChange
+from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, pack_material
+from idol.render.camera import Camera
+from idol.render.gl import GL, RenderError, check
+from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS, Lighting
+from idol.render.programs import FRAME_BINDING, MATERIAL_BINDING, MORPH_UNIT, PALETTE_UNIT, build_program
+from idol.render.resources import Drawable, Resources, build_resources
+
+MAX_JOINTS = 65_535
+"""Palette indices are 16-bit on the GPU."""
+
+Background = tuple[float, float, float, float]
+"""Red, green, blue, alpha in 0..1 as seen on screen (sRGB); alpha 0 is transparent."""
+
+
+class AvatarRenderer:
+    """Use between ``load`` and ``release`` with the same context current."""
+
+    def __init__(self) -> None:
+        self.lighting: Lighting = LIGHTINGS[DEFAULT_LIGHTING]
+        self.outlines = True
+        self._avatar: Avatar | None = None
+        self._resources = Resources()
+        self._surface = 0
+        self._outline = 0
+        self._frame = np.zeros(FRAME_FLOATS, np.float32)
+        self._revisions: list[int] = []
+        self._changed: set[int] = set()
+        self._opaque: list[Drawable] = []
+        self._clear: list[Drawable] = []
+
+    @property
+    def avatar(self) -> Avatar | None:
+        return self._avatar
+
+    @property
+    def object_count(self) -> int:
+        """GL objects held now, programs included."""
+        return self._resources.count + (self._surface != 0) + (self._outline != 0)
+
+    def load(self, avatar: Avatar) -> None:
+        """Upload ``avatar`` in place of the one before. Raises RenderError; then nothing is loaded."""
+        major, minor = int(GL.glGetIntegerv(GL.GL_MAJOR_VERSION)), int(GL.glGetIntegerv(GL.GL_MINOR_VERSION))
+        if (major, minor) < (3, 3):
+            raise RenderError(f"OpenGL {major}.{minor} is what this machine gives; 3.3 is needed. Update the driver.")
+        self._unload()
+        GL.glGetError()
+        if len(avatar.palette) > MAX_JOINTS:
+            raise RenderError(f"The avatar has {len(avatar.palette)} joints; {MAX_JOINTS} can be drawn.")
+        limit = int(GL.glGetIntegerv(GL.GL_MAX_TEXTURE_BUFFER_SIZE))
+        largest = max((len(blend.offsets) * 2 for blend in avatar.blends), default=0)
+        if largest > limit or len(avatar.palette) * 3 > limit:
+            raise RenderError(f"The avatar needs {largest} texels in a buffer; this graphics card allows {limit}.")
+        if not self._surface:
+            self._surface = build_program()
+            self._outline = build_program(("OUTLINE",))
+        self._resources = build_resources(avatar, self._frame.nbytes)
+        check("uploading the avatar")
+        self._avatar = avatar
+        self._changed = set()
+        for drawable in self._resources.drawables:
+            if drawable.morph_buffer:
+                self._upload_morphs(avatar, drawable)
+        ordered = sorted(self._resources.drawables, key=lambda d: d.order)
+        self._opaque = [d for d in ordered if d.order[0] < 2]
+        self._clear = [d for d in ordered if d.order[0] >= 2]
+        self._revisions = [-1] * len(avatar.blends)
+
+    def _unload(self) -> None:
+        self._avatar = None
+        self._opaque, self._clear = [], []
+        self._resources.release()
+        self._resources = Resources()
+
+    def release(self) -> None:
+        """Free every GL object. The context must be current. Safe to call twice."""
+        self._unload()
+        for program in (self._surface, self._outline):
+            if program:
+                GL.glDeleteProgram(program)
+        self._surface = self._outline = 0
+
+    def forget(self) -> None:
+        """The context is lost and its objects with it: drop the names, so that ``load`` starts afresh."""
+        self._avatar = None
+        self._opaque, self._clear = [], []
+        self._resources.forget()
+        self._resources = Resources()
+        self._surface = self._outline = 0
+
+    def draw(self, camera: Camera, width: int, height: int, background: Background) -> None:
+        """Clear the bound framebuffer and draw the avatar as of its last ``update``. Sizes in pixels."""
+        GL.glViewport(0, 0, width, height)
+        red, green, blue, alpha = background
+        # Premultiplied: what is behind a transparent window shows through it unchanged.
+        GL.glClearColor(red * alpha, green * alpha, blue * alpha, alpha)
+        GL.glColorMask(True, True, True, True)
+        GL.glDepthMask(True)
+        GL.glClear(GL.GL_COLOR_BUFFER_BIT | GL.GL_DEPTH_BUFFER_BIT)
+        avatar = self._avatar
+        if avatar is None:
+            return
+        self._upload(avatar, camera, width, height)
+        GL.glEnable(GL.GL_DEPTH_TEST)
+        GL.glDepthFunc(GL.GL_LEQUAL)
+        GL.glFrontFace(GL.GL_CCW)
+        GL.glDisable(GL.GL_BLEND)
+        GL.glDisable(GL.GL_FRAMEBUFFER_SRGB)
+        GL.glActiveTexture(GL.GL_TEXTURE0 + PALETTE_UNIT)
+        GL.glBindTexture(GL.GL_TEXTURE_BUFFER, self._resources.palette_texture)
+        GL.glUseProgram(self._surface)
+        for drawable in self._opaque:
+            self._draw_one(drawable, outline=False)
+        if self.outlines:
+            GL.glUseProgram(self._outline)
+            for drawable in self._opaque:
+                self._draw_one(drawable, outline=True)
+        if self._clear:
+            GL.glEnable(GL.GL_BLEND)
+            GL.glBlendFuncSeparate(
+                GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA
+            )
+            for drawable in self._clear:
+                GL.glUseProgram(self._surface)
+                GL.glDepthMask(drawable.order[0] == 2)
+                self._draw_one(drawable, outline=False)
+                if self.outlines and drawable.order[0] == 2:
+                    GL.glUseProgram(self._outline)
+                    self._draw_one(drawable, outline=True)
+            GL.glDepthMask(True)
+            GL.glDisable(GL.GL_BLEND)
+        self._leave_clean()
+        check("drawing the avatar")
+
+    def _draw_one(self, drawable: Drawable, outline: bool) -> None:
+        held = self._resources
+        material = held.materials[drawable.material]
+        if outline:
+            if material.outline_mode == "none" or material.outline_width <= 0.0:
+                return
+            GL.glEnable(GL.GL_CULL_FACE)
+            GL.glCullFace(GL.GL_FRONT)
+        elif material.double_sided:
+            GL.glDisable(GL.GL_CULL_FACE)
+        else:
+            GL.glEnable(GL.GL_CULL_FACE)
+            GL.glCullFace(GL.GL_BACK)
+        masked = material.alpha_mode == "MASK"
+        if masked:
+            GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
+        GL.glBindBufferRange(
+            GL.GL_UNIFORM_BUFFER, MATERIAL_BINDING, held.material_buffer,
+            drawable.material * held.material_stride, MATERIAL_WORDS * 4,
+        )  # fmt: skip
+        for unit, texture in held.units[drawable.material]:
+            GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
+            GL.glBindTexture(GL.GL_TEXTURE_2D, texture)
+        GL.glActiveTexture(GL.GL_TEXTURE0 + MORPH_UNIT)
+        GL.glBindTexture(GL.GL_TEXTURE_BUFFER, drawable.morph_texture)
+        GL.glBindVertexArray(drawable.vertex_array)
+        GL.glDrawElements(GL.GL_TRIANGLES, drawable.count, GL.GL_UNSIGNED_INT, None)
+        if masked:
+            GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
+
+    def _upload(self, avatar: Avatar, camera: Camera, width: int, height: int) -> None:
+        held = self._resources
+        aspect = width / max(height, 1)
+        view = camera.view()
+        frame = self._frame
+        frame[0:16] = view.T.reshape(-1)
+        frame[16:32] = camera.projection(aspect).T.reshape(-1)
+        frame[32:35], frame[35] = camera.eye, avatar.time % 3600.0
+        frame[36:38] = (width, height)
+        back = view[:3, :3].T
+        light = self.lighting
+        frame[40:43] = _toward(back, light.key_toward)
+        frame[44:47], frame[48:51], frame[52:55] = light.key, light.sky, light.ground
+        frame[56:59], frame[60:63] = _toward(back, light.fill_toward), light.fill
+        GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, held.frame_buffer)
+        GL.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, frame.nbytes, frame)
+        GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FRAME_BINDING, held.frame_buffer)
+        GL.glBindBuffer(GL.GL_TEXTURE_BUFFER, held.palette_buffer)
+        # A fresh store each frame: the driver need not wait for the frame before, which still reads the old one.
+        GL.glBufferData(GL.GL_TEXTURE_BUFFER, avatar.palette.nbytes, avatar.palette, GL.GL_STREAM_DRAW)
+        for drawable in held.drawables:
+            revision = avatar.blends[drawable.primitive].revision
+            if drawable.morph_buffer and revision != self._revisions[drawable.primitive]:
+                self._upload_morphs(avatar, drawable)
+                self._revisions[drawable.primitive] = revision
+        self._upload_materials(avatar.material_changes)
+
+    def _upload_morphs(self, avatar: Avatar, drawable: Drawable) -> None:
+        offsets = avatar.blends[drawable.primitive].offsets
+        GL.glBindBuffer(GL.GL_TEXTURE_BUFFER, drawable.morph_buffer)
+        GL.glBufferData(GL.GL_TEXTURE_BUFFER, offsets.nbytes, offsets, GL.GL_STREAM_DRAW)
+
+    def _upload_materials(self, changes: dict[int, MaterialChange]) -> None:
+        held = self._resources
+        if not changes and not self._changed:
+            return
+        GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, held.material_buffer)
+        for i in self._changed | changes.keys():
+            words = pack_material(held.materials[i], changes.get(i))
+            GL.glBufferSubData(GL.GL_UNIFORM_BUFFER, i * held.material_stride, words.nbytes, words)
+        self._changed = set(changes)
+
+    @staticmethod
+    def _leave_clean() -> None:
+        """Qt's painter shares the context and expects these as it left them."""
+        GL.glBindVertexArray(0)
+        GL.glUseProgram(0)
+        GL.glDisable(GL.GL_CULL_FACE)
+        GL.glDisable(GL.GL_DEPTH_TEST)
+        GL.glActiveTexture(GL.GL_TEXTURE0)
+        GL.glBindBuffer(GL.GL_TEXTURE_BUFFER, 0)
+        GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
+        GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
+
+
+def _toward(camera_to_world: NDArray[np.float64], direction: tuple[float, float, float]) -> NDArray[np.float64]:
+    turned = camera_to_world @ np.asarray(direction)
+    unit: NDArray[np.float64] = turned / np.linalg.norm(turned)
+    return unit
