@@ -20,7 +20,7 @@ MAX_ELEMENTS = 40_000_000
 MAX_TOTAL_NUMBERS = 400_000_000
 
 _UNPACK_FIX = {
-    "EXT_meshopt_compression": "Export without meshopt compression, or unpack with: gltfpack -noq, then gltf-transform.",
+    "EXT_meshopt_compression": "Export without meshopt compression, or unpack it with gltf-transform.",
     "KHR_draco_mesh_compression": "Export without Draco compression (in Blender: untick 'Compression').",
 }
 

@@ -1,6 +1,6 @@
 """The 52 ARKit weights on a model: which morph or expression each name finds, and what to do when there are none.
 
-Names are matched whatever the habit: ``jawOpen``, ``JawOpen``, ``jaw_open``, ``eyeBlink_L``, ``blendShape1.eyeBlinkLeft``.
+Names match whatever the habit: ``jawOpen``, ``JawOpen``, ``jaw_open``, ``eyeBlink_L``, ``blendShape1.eyeBlinkLeft``.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Expressions:
         return i is not None and self.items[i].bind_count > 0
 
     def resolve(self, asked: F64) -> tuple[F64, dict[str, float]]:
-        """Effective weights, and what is left of ``mouth``, ``blink`` and ``look_at`` (1 nothing overrides, 0 blocked)."""
+        """Effective weights, and what is left of ``mouth``, ``blink`` and ``look_at`` (1 untouched, 0 blocked)."""
         weights = np.clip(asked, 0.0, 1.0)
         if self._binary.any():
             weights[self._binary] = weights[self._binary] > 0.5

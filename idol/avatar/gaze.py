@@ -18,6 +18,10 @@ _FREE = LookAt("bone", RangeMap(40.0, 25.0), RangeMap(40.0, 25.0), RangeMap(30.0
 """For eye bones of a file that says nothing about gaze: most rigs keep the iris inside the lids within this."""
 
 
+_WHOLE = RangeMap(40.0, 1.0)
+_FREE_EXPRESSIONS = LookAt("expression", _WHOLE, _WHOLE, _WHOLE, _WHOLE)
+
+
 class Gaze:
     """One way of moving the eyes, chosen at load: ``bone`` before ``expression`` before ``shapes``."""
 
@@ -48,7 +52,7 @@ class Gaze:
             poser.turn("leftEye", head_turn(math.radians(sign * lefts), math.radians(up), 0.0))
             poser.turn("rightEye", head_turn(math.radians(sign * rights), math.radians(up), 0.0))
         elif self.kind == "expression":
-            scale = ranges if ranges.kind == "expression" else LookAt("expression", *[RangeMap(40.0, 1.0)] * 4)
+            scale = ranges if ranges.kind == "expression" else _FREE_EXPRESSIONS
             for name, value in (
                 ("lookLeft", scale.horizontal_outer(yaw)),
                 ("lookRight", scale.horizontal_outer(-yaw)),

@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def load_avatar(path: Path) -> Avatar:
-    """Read a VRM 1.0, VRM 0.x or plain GLB file. Raises AvatarError, which names the place in the file and a way out."""
+    """Read a VRM 1.0, VRM 0.x or plain GLB file. Raises AvatarError with the place in the file and a way out."""
     avatar = Avatar(read_avatar(read_container(Path(path)), Path(path).stem))
     for text in avatar.data.warnings[:8]:
         _LOG.warning("%s: %s", Path(path).name, text)

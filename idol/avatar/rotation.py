@@ -27,7 +27,8 @@ def multiply(a: Array, b: Array) -> Array:
 
 
 def inverse(q: Array) -> Array:
-    return q * np.asarray([-1, -1, -1, 1], q.dtype)
+    out: Array = q * np.asarray([-1, -1, -1, 1], q.dtype)
+    return out
 
 
 def cross(a: Array, b: Array) -> Array:
@@ -40,7 +41,8 @@ def cross(a: Array, b: Array) -> Array:
 def rotate(q: Array, v: Array) -> Array:
     xyz = q[..., :3]
     t = 2 * cross(xyz, v)
-    return v + q[..., 3:] * t + cross(xyz, t)
+    out: Array = v + q[..., 3:] * t + cross(xyz, t)
+    return out
 
 
 def to_matrix(q: Array) -> Array:
@@ -101,4 +103,5 @@ def between(a: Array, b: Array) -> Array:
         other = np.where(np.abs(a[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
         turn = np.concatenate([cross(a, other), np.zeros_like(w)], -1)
         q = np.where(flipped[..., None], turn, q)
-    return q / np.maximum(np.linalg.norm(q, axis=-1, keepdims=True), 1e-12)
+    unit: Array = q / np.maximum(np.linalg.norm(q, axis=-1, keepdims=True), 1e-12)
+    return unit

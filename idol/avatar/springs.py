@@ -1,12 +1,13 @@
 """Spring bones (VRMC_springBone 1.0): Verlet integration of every chain at once, one batch per depth along the chains.
 
-The specification integrates once a frame with constants meant for 60 Hz. Here a frame is cut into equal steps of at most
-1/60 s and the constants are scaled to the step, so that hair moves alike at 15 and at 144 frames a second.
+The specification integrates once a frame with constants meant for 60 Hz. Here a frame is cut into equal steps of at
+most 1/60 s and the constants are scaled to the step, so that hair moves alike at 15 and at 144 frames a second.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class Springs:
         self._drag = np.asarray([row[4] for row in rows], np.float64)[:, None]
         self._gravity = np.asarray([row[5] for row in rows], np.float64).reshape(-1, 3)
         edges = [0, *[i for i in range(1, len(rows)) if level[i] != level[i - 1]], len(rows)]
-        self._slices = [slice(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+        self._slices = [slice(a, b) for a, b in pairwise(edges) if b > a]
         if not rows:
             return
         self._initial = skeleton.rest_rotations[self.nodes]
@@ -269,4 +270,5 @@ def _rotations_of(matrices: F64) -> F64:
         [np.stack([a, b, c, w], 1), np.stack([x, d, e, a], 1), np.stack([d, y, f, b], 1), np.stack([e, f, z, c], 1)], 1
     )
     q = table[np.arange(len(m)), best]
-    return q / np.maximum(np.linalg.norm(q, axis=1, keepdims=True), 1e-12)
+    unit: F64 = q / np.maximum(np.linalg.norm(q, axis=1, keepdims=True), 1e-12)
+    return unit

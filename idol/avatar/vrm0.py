@@ -1,4 +1,4 @@
-"""VRM 0.x in VRM 1.0's terms: the model is turned to face +Z, names and numbers are converted as UniVRM migrates them."""
+"""VRM 0.x in VRM 1.0's terms: the model is turned to face +Z, names and numbers change as UniVRM migrates them."""
 
 from __future__ import annotations
 

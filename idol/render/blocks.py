@@ -22,7 +22,7 @@ TEXTURES: tuple[tuple[str, str, int, bool], ...] = (
     ("u_rim", "rim_texture", RIM, True), ("u_outline_width", "outline_texture", OUTLINE, False),
     ("u_mask", "uv_mask_texture", MASK, False),
 )  # fmt: skip
-"""Sampler, field of ``Material``, flag, and whether the picture is sRGB; the place in this table is the texture unit."""
+"""Sampler, field of ``Material``, flag, and whether the picture is sRGB; the place here is the texture unit."""
 
 
 def texture_of(material: Material, field: str) -> TextureUse | None:
@@ -66,7 +66,7 @@ def pack_material(material: Material, change: MaterialChange | None = None) -> N
         m.shading_shift, m.shading_toony, m.shading_shift_texture_scale, m.rim_lighting_mix,
         m.outline_width, m.gi_equalization, m.roughness, m.metallic, *m.uv_scroll, m.uv_rotation, 0.0,
     ]  # fmt: skip
-    # Matcap has no transform; normal, emissive, shift, rim, outline and mask follow base and shade in the block's order.
+    # In the block's order; matcap has no transform.
     for field in (
         "base_texture", "shade_texture", "normal_texture", "emissive_texture", "shifting", "rim_texture",
         "outline_texture", "uv_mask_texture",

@@ -19,7 +19,7 @@ FIELD_OF_VIEW = math.radians(22.0)
 
 @dataclass(slots=True)
 class Camera:
-    """Looks at ``target`` from ``distance`` metres, turned by ``yaw`` (to her left) and ``pitch`` (from above) radians."""
+    """Looks at ``target`` from ``distance`` metres; ``yaw`` goes round to her left, ``pitch`` above her, in radians."""
 
     target: tuple[float, float, float] = (0.0, 1.3, 0.0)
     distance: float = 2.0
@@ -66,11 +66,9 @@ class Camera:
     @property
     def eye(self) -> NDArray[np.float64]:
         flat = math.cos(self.pitch) * self.distance
-        return np.asarray(self.target) + [
-            math.sin(self.yaw) * flat,
-            math.sin(self.pitch) * self.distance,
-            math.cos(self.yaw) * flat,
-        ]
+        away = (math.sin(self.yaw) * flat, math.sin(self.pitch) * self.distance, math.cos(self.yaw) * flat)
+        out: NDArray[np.float64] = np.asarray(self.target) + np.asarray(away)
+        return out
 
     def view(self) -> NDArray[np.float64]:
         """World to camera, (4, 4)."""

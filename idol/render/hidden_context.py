@@ -46,7 +46,9 @@ class QtContext:
 
     def make_current(self) -> None:
         if not self._context.makeCurrent(self._surface):
-            raise RenderError("The hidden OpenGL surface cannot be used. Restart the program; if it stays, update the driver.")
+            raise RenderError(
+                "The hidden OpenGL surface cannot be used. Restart the program; if it stays, update the driver."
+            )
 
     def close(self) -> None:
         self._context.doneCurrent()
@@ -60,17 +62,23 @@ class EglContext:
         try:
             egl = ctypes.CDLL("libEGL.so.1")
         except OSError as error:
-            raise RenderError("No screen, and no EGL to draw without one. Install libegl1, or start an X server.") from error
+            raise RenderError(
+                "No screen, and no EGL to draw without one. Install libegl1, or start an X server."
+            ) from error
         egl.eglGetProcAddress.restype = ctypes.c_void_p
         egl.eglCreateContext.restype = ctypes.c_void_p
         self._egl = egl
         address = egl.eglGetProcAddress(b"eglGetPlatformDisplayEXT")
         if not address:
-            raise RenderError("No screen, and this EGL knows no surfaceless platform. Install Mesa, or start an X server.")
+            raise RenderError(
+                "No screen, and this EGL knows no surfaceless platform. Install Mesa, or start an X server."
+            )
         get_display = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p)(address)
         self._display = ctypes.c_void_p(get_display(_PLATFORM_SURFACELESS, None, None))
         if not self._display or not egl.eglInitialize(self._display, None, None):
-            raise RenderError("No screen, and EGL cannot start without one. Install a Mesa driver, or start an X server.")
+            raise RenderError(
+                "No screen, and EGL cannot start without one. Install a Mesa driver, or start an X server."
+            )
         egl.eglBindAPI(_OPENGL_API)
         wanted = (ctypes.c_int * 3)(_RENDERABLE_TYPE, _OPENGL_BIT, _NONE)
         config, count = ctypes.c_void_p(), ctypes.c_int()

@@ -52,9 +52,7 @@ class OffscreenStage:
         self.renderer.draw(camera, width, height, background)
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, many)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, single)
-        GL.glBlitFramebuffer(
-            0, 0, width, height, 0, 0, width, height, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST
-        )
+        GL.glBlitFramebuffer(0, 0, width, height, 0, 0, width, height, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, single)
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 4)
         pixels = np.empty((height, width, 4), np.uint8)
@@ -68,7 +66,9 @@ class OffscreenStage:
             return
         limit = int(GL.glGetIntegerv(GL.GL_MAX_RENDERBUFFER_SIZE))
         if not (0 < width <= limit and 0 < height <= limit):
-            raise RenderError(f"A picture of {width} x {height} cannot be drawn; each side must be within 1 to {limit}.")
+            raise RenderError(
+                f"A picture of {width} x {height} cannot be drawn; each side must be within 1 to {limit}."
+            )
         self._free_targets()
         samples = min(SAMPLES, int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
         frames, stores = [], []

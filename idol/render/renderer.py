@@ -128,9 +128,7 @@ class AvatarRenderer:
                 self._draw_one(drawable, outline=True)
         if self._clear:
             GL.glEnable(GL.GL_BLEND)
-            GL.glBlendFuncSeparate(
-                GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA
-            )
+            GL.glBlendFuncSeparate(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
             for drawable in self._clear:
                 GL.glUseProgram(self._surface)
                 GL.glDepthMask(drawable.order[0] == 2)

@@ -132,9 +132,7 @@ def _texture(out: Resources, texture: Texture, srgb: bool) -> int:
     height, width = texture.pixels.shape[:2]
     inside = GL.GL_SRGB8_ALPHA8 if srgb else GL.GL_RGBA8
     GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
-    GL.glTexImage2D(
-        GL.GL_TEXTURE_2D, 0, inside, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texture.pixels
-    )
+    GL.glTexImage2D(GL.GL_TEXTURE_2D, 0, inside, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texture.pixels)
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_WRAP_S, texture.wrap_s)
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_WRAP_T, texture.wrap_t)
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_MAG_FILTER, texture.mag_filter)

@@ -1,0 +1,257 @@
+"""The stage as a widget: draws her whenever the frame clock ticks, and listens to mouse and wheel."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import QPointF, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtOpenGLWidgets import QOpenGLWidget
+from PySide6.QtWidgets import QLabel, QWidget
+
+from idol.avatar import Avatar
+from idol.render.camera import FRAMINGS, Camera, FramingName
+from idol.render.gl import RenderError
+from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
+from idol.render.renderer import AvatarRenderer, Background
+from idol.render.surface_format import gl_format
+from idol.seams import FacePose
+
+_LOG = logging.getLogger(__name__)
+PoseSource = Callable[[float], FacePose]
+LONGEST_STEP = 0.25
+"""Seconds: after a stall the springs continue from where they were instead of leaping."""
+REST = FacePose(np.zeros(52, np.float32))
+
+
+def rest_pose(now: float) -> FacePose:
+    """What is drawn until a pose source is set."""
+    return REST
+
+
+class AvatarView(QOpenGLWidget):
+    """Call ``tick`` once a frame. ``gl_failed`` carries a message when nothing can be drawn; the widget shows it too."""
+
+    gl_failed = Signal(str)
+    avatar_shown = Signal()
+    """The first picture of a newly set avatar has been drawn."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFormat(gl_format())
+        self.setMinimumSize(160, 160)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._renderer = AvatarRenderer()
+        self._avatar: Avatar | None = None
+        self._pending = False
+        self._ready = False
+        self._pose: PoseSource = rest_pose
+        self._last: float | None = None
+        self._background: Background = (0.91, 0.89, 0.93, 1.0)
+        self._framing: FramingName = "bust"
+        self._camera = Camera()
+        self._moved = False
+        self._drag: QPointF | None = None
+        self._message = ""
+        self._no_gl = False
+        self._label = QLabel(self)
+        self._label.setWordWrap(True)
+        self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._label.setStyleSheet("background: #18161e; color: #e8eaf2; padding: 24px;")
+        self._label.hide()
+        self._own_timer: QTimer | None = None
+        self.frames_drawn = 0
+
+    # What the window calls
+
+    @property
+    def avatar(self) -> Avatar | None:
+        return self._avatar
+
+    @property
+    def camera(self) -> Camera:
+        return self._camera
+
+    @property
+    def message(self) -> str:
+        """Why nothing is drawn; empty while all is well."""
+        return self._message
+
+    @property
+    def renderer(self) -> AvatarRenderer:
+        return self._renderer
+
+    def set_avatar(self, avatar: Avatar | None) -> None:
+        """Show ``avatar``; it is uploaded at the next painting."""
+        self._avatar = avatar
+        self._pending = True
+        self._moved = False
+        if not self._no_gl:
+            self._message = ""
+            self._label.hide()
+        self._frame()
+        self.update()
+
+    def set_pose_source(self, source: PoseSource) -> None:
+        """``source(now)`` is asked once a tick, ``now`` in ``time.monotonic()`` seconds."""
+        self._pose = source
+
+    def set_framing(self, name: str) -> None:
+        """``face``, ``bust`` or ``full``. Raises ValueError for anything else."""
+        for known in FRAMINGS:
+            if known == name:
+                self._framing, self._moved = known, False
+                self._frame()
+                self.update()
+                return
+        raise ValueError(f"no framing is called {name!r}; choose one of {', '.join(FRAMINGS)}")
+
+    def set_background(self, color: QColor | str) -> None:
+        """A colour; ``transparent`` (alpha 0) lets what is behind the window through where the desktop can."""
+        wanted = QColor(color)
+        self._background = (wanted.redF(), wanted.greenF(), wanted.blueF(), wanted.alphaF())
+        self.update()
+
+    def set_lighting(self, name: str) -> None:
+        """A preset of ``idol.render.lighting``. Raises ValueError for an unknown name."""
+        if name not in LIGHTINGS:
+            raise ValueError(f"no lighting is called {name!r}; choose one of {', '.join(LIGHTINGS)}")
+        self._renderer.lighting = LIGHTINGS[name or DEFAULT_LIGHTING]
+        self.update()
+
+    def tick(self, now: float | None = None) -> None:
+        """Advance her to ``now`` and ask for a painting. Called by the frame clock."""
+        moment = time.monotonic() if now is None else now
+        if self._avatar is not None:
+            step = 0.0 if self._last is None else min(max(moment - self._last, 0.0), LONGEST_STEP)
+            self._avatar.update(self._pose(moment), step)
+        self._last = moment
+        if not self._no_gl:
+            self.update()
+
+    def start_own_timer(self, milliseconds: int = 33) -> None:
+        """For use without a frame clock."""
+        if self._own_timer is None:
+            self._own_timer = QTimer(self)
+            self._own_timer.setTimerType(Qt.TimerType.PreciseTimer)
+            self._own_timer.timeout.connect(self.tick)
+        self._own_timer.start(milliseconds)
+
+    def grab_frame(self) -> QImage:
+        """The picture as drawn now."""
+        return self.grabFramebuffer()
+
+    def shutdown(self) -> None:
+        """Free all GL objects. The widget may be closed or shown again afterwards."""
+        if self._own_timer is not None:
+            self._own_timer.stop()
+        if self._ready and self.context() is not None:
+            self.makeCurrent()
+            self._renderer.release()
+            self.doneCurrent()
+        self._pending = True
+
+    # Painting
+
+    def initializeGL(self) -> None:
+        context = self.context()
+        # Reparenting and driver resets give a new context: what the old one held is gone.
+        context.aboutToBeDestroyed.connect(self._lose_context, Qt.ConnectionType.DirectConnection)
+        self._renderer.forget()
+        self._ready, self._pending = True, True
+
+    def _lose_context(self) -> None:
+        if not self._ready:
+            return
+        self._ready = False
+        self.makeCurrent()
+        self._renderer.release()
+        self.doneCurrent()
+        self._pending = True
+
+    def paintGL(self) -> None:
+        try:
+            if self._pending:
+                self._load()
+            ratio = self.devicePixelRatioF()
+            self._renderer.draw(
+                self._camera, round(self.width() * ratio), round(self.height() * ratio), self._background
+            )
+        except RenderError as error:
+            self._fail(str(error))
+            return
+        self.frames_drawn += 1
+
+    def _load(self) -> None:
+        self._pending = False
+        if self._avatar is None:
+            self._renderer.release()
+            return
+        self._renderer.load(self._avatar)
+        self.avatar_shown.emit()
+
+    def _fail(self, message: str) -> None:
+        if message == self._message:
+            return
+        _LOG.error("%s", message)
+        self._message = message
+        self._label.setText(message)
+        self._label.setGeometry(self.rect())
+        self._label.show()
+        self.gl_failed.emit(message)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        # Without a context Qt neither calls initializeGL nor fails loudly: a black hole where she should be.
+        super().paintEvent(event)
+        if not self.isValid():
+            self._no_gl = True
+            self._fail(
+                "OpenGL cannot be used here, so she cannot be drawn. Install or update the graphics driver "
+                "(Debian: libgl1 libegl1); she can still be heard."
+            )
+
+    # Camera
+
+    def _frame(self) -> None:
+        if self._avatar is not None and not self._moved:
+            aspect = self.width() / max(self.height(), 1)
+            self._camera = Camera.framed(self._avatar.framing, self._framing, aspect)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._label.setGeometry(self.rect())
+        self._frame()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._drag = event.position()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._drag is None:
+            return
+        delta = event.position() - self._drag
+        self._drag = event.position()
+        height = max(self.height(), 1)
+        if event.buttons() & Qt.MouseButton.LeftButton and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._camera.orbit(-delta.x() / height * 3.0, delta.y() / height * 2.0)
+        else:
+            self._camera.pan(delta.x() / height, delta.y() / height)
+        self._moved = True
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._drag = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Back to the framing's own view."""
+        self._moved = False
+        self._frame()
+        self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self._camera.zoom(0.9 ** (event.angleDelta().y() / 120.0))
+        self._moved = True
+        self.update()
+        event.accept()
