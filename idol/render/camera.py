@@ -39,7 +39,7 @@ class Camera:
             middle = (head[0], (low[1] + high[1]) / 2, 0.5 * (head[2] + (low[2] + high[2]) / 2))
         elif name == "bust":
             top = max(high[1], head[1] + 0.5 * framing.head_height) + 0.12 * framing.head_height
-            bottom = framing.chest - 0.95 * framing.head_height
+            bottom = framing.chest - 0.75 * framing.head_height
             tall, wide = top - bottom, 1.7 * framing.head_height
             middle = (head[0], (top + bottom) / 2, head[2])
         else:

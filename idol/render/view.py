@@ -33,7 +33,7 @@ def rest_pose(now: float) -> FacePose:
 
 
 class AvatarView(QOpenGLWidget):
-    """Call ``tick`` once a frame. ``gl_failed`` carries a message when nothing can be drawn; the widget shows it too."""
+    """Call ``tick`` once a frame. ``gl_failed`` carries a message when nothing can be drawn; it is shown as well."""
 
     gl_failed = Signal(str)
     avatar_shown = Signal()

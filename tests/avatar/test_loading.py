@@ -1,0 +1,179 @@
+"""Every model of the test data against the manifest; broken files get a reason, never a crash."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from idol.avatar import AvatarError, load_avatar, parse_avatar
+from tests.avatar.conftest import DATA, manifest
+
+MODELS = manifest()
+VRM0_NAMES = {
+    "a": "aa", "i": "ih", "u": "ou", "e": "ee", "o": "oh", "joy": "happy", "sorrow": "sad", "fun": "relaxed",
+    "lookup": "lookUp", "lookdown": "lookDown", "lookleft": "lookLeft", "lookright": "lookRight",
+    "blink_l": "blinkLeft", "blink_r": "blinkRight",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_counts_match_the_manifest(name: str) -> None:
+    expect = MODELS[name]["expect"]
+    avatar = load_avatar(DATA / "models" / name)
+    stats = avatar.data.stats
+    for key in ("nodes", "meshes", "primitives", "vertices", "triangles", "materials", "textures"):
+        if key in expect:
+            assert getattr(stats, key) == expect[key], key
+    assert list(stats.morph_targets_per_mesh) == expect["morph_targets_per_mesh"]
+    assert stats.generator == expect["gltf_generator"]
+    assert set(stats.extensions_used) == set(expect.get("extensions_used", []))
+    assert list(stats.skin_joints) == expect.get("skin_joints", [])
+    assert {m.alpha_mode for m in avatar.data.materials} == set(expect["alpha_modes"])
+    if "morph_names" in expect:
+        assert list(avatar.data.morph_names[0]) == expect["morph_names"]
+
+
+@pytest.mark.parametrize("name", sorted(n for n in MODELS if "vrm_version" in MODELS[n]["expect"]))
+def test_vrm_meaning_matches_the_manifest(name: str) -> None:
+    expect = MODELS[name]["expect"]
+    data = load_avatar(DATA / "models" / name).data
+    assert data.vrm_version == expect["vrm_version"]
+    assert data.meta.title == expect["title"]
+    assert len(data.human_bones) == expect["human_bones"]
+    binds = {VRM0_NAMES.get(k, k): v for k, v in expect.get("expressions", {}).items()}
+    assert {k: v.bind_count for k, v in data.expressions.items()} == binds
+    kinds = {"Bone": "bone", "BlendShape": "expression", "absent": None}
+    assert (data.look_at.kind if data.look_at else None) == kinds.get(expect["look_at"], expect["look_at"])
+    if "allow_redistribution_in_meta" in expect:
+        assert data.meta.allow_redistribution is expect["allow_redistribution_in_meta"]
+    if "mtoon_materials" in expect:
+        assert sum(m.shading == "mtoon" for m in data.materials) == expect["mtoon_materials"]
+    if "spring_joints" in expect:
+        assert [len(s.joints) for s in data.springs] == expect["spring_joints"]
+        assert len(data.colliders) == expect["colliders"]
+    if "spring_groups" in expect:
+        assert data.stats.springs == expect["spring_groups"]
+
+
+@pytest.mark.parametrize("name", sorted(n for n in MODELS if "rest_world_positions" in MODELS[n]["expect"]))
+def test_bones_rest_where_the_manifest_says(name: str) -> None:
+    avatar = load_avatar(DATA / "models" / name)
+    # VRM 0.x faces -Z in the file and is turned to face +Z at load.
+    turn = np.asarray([-1.0, 1.0, -1.0]) if avatar.data.vrm_version == "0.x" else np.ones(3)
+    for bone, place in MODELS[name]["expect"]["rest_world_positions"].items():
+        found = avatar.skeleton.rest_world[avatar.data.human_bones[bone], :3, 3] * turn
+        assert found == pytest.approx(place, abs=2e-3), bone
+
+
+def test_both_versions_of_one_model_say_the_same() -> None:
+    old = load_avatar(DATA / "models" / "godette_vrm0.vrm").data
+    new = load_avatar(DATA / "models" / "godette_vrm1.vrm").data
+    assert set(old.expressions) == set(new.expressions)
+    for a, b in zip(old.materials, new.materials, strict=True):
+        assert a.shading == b.shading
+        assert a.shading_toony == pytest.approx(b.shading_toony, abs=1e-4)
+        assert a.shading_shift == pytest.approx(b.shading_shift, abs=1e-4)
+        assert a.shade_color[:3] == pytest.approx(b.shade_color[:3], abs=1e-4)
+        assert a.outline_color[:3] == pytest.approx(b.outline_color[:3], abs=1e-4)
+        assert a.outline_width == pytest.approx(b.outline_width)
+    world = np.asarray([p.offset for p in old.colliders])
+    assert world == pytest.approx(np.asarray([p.offset for p in new.colliders]), abs=1e-5)
+
+
+def _pieces(content: bytes) -> tuple[dict[str, Any], bytes]:
+    size = struct.unpack_from("<I", content, 12)[0]
+    return json.loads(content[20 : 20 + size]), content[20 + size :]
+
+
+def _joined(document: object, rest: bytes) -> bytes:
+    text = json.dumps(document).encode()
+    text += b" " * (-len(text) % 4)
+    body = struct.pack("<II", len(text), 0x4E4F534A) + text + rest
+    return struct.pack("<4sII", b"glTF", 2, 12 + len(body)) + body
+
+
+def _refused_or_loaded(content: bytes) -> None:
+    started = time.monotonic()
+    try:
+        parse_avatar(content)
+    except AvatarError as error:
+        assert str(error)
+    assert time.monotonic() - started < 5.0
+
+
+@pytest.mark.parametrize("part", [0.0, 0.001, 0.3, 0.9, 0.9999])
+def test_a_file_cut_short_is_refused(part: float) -> None:
+    content = (DATA / "models" / "godette_vrm1.vrm").read_bytes()
+    with pytest.raises(AvatarError):
+        parse_avatar(content[: int(len(content) * part)])
+
+
+def test_errors_name_the_place_and_a_way_out() -> None:
+    document, rest = _pieces((DATA / "models" / "debug_robot_vrm1.vrm").read_bytes())
+    document["nodes"][0]["children"] = [99_999]
+    with pytest.raises(AvatarError, match=r"nodes\[0\]\.children\[0\].*99999"):
+        parse_avatar(_joined(document, rest))
+    with pytest.raises(AvatarError, match=r"\.vrm or \.glb"):
+        parse_avatar(b"PK\x03\x04" + bytes(40))
+    document["nodes"][0]["children"] = None
+    document["extensionsRequired"] = ["KHR_draco_mesh_compression"]
+    with pytest.raises(AvatarError, match="KHR_draco_mesh_compression"):
+        parse_avatar(_joined(document, rest))
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 70_000), st.just(10**40),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=4), st.lists(st.integers(-2, 9), max_size=4), st.just({}), st.just([[]]),
+)  # fmt: skip
+
+
+def _mutate(document: Any, rng: Any, value: object) -> None:
+    """Put ``value`` at a random place of the JSON, or delete what is there."""
+    at = document
+    for _ in range(rng.randint(1, 9)):
+        if not isinstance(at, dict | list) or not at:
+            return
+        key = rng.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        deeper = at[key]
+        if not isinstance(deeper, dict | list) or not deeper or rng.random() < 0.15:
+            if rng.random() < 0.3 and isinstance(at, dict):
+                del at[key]
+            else:
+                at[key] = value
+            return
+        at = deeper
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    name=st.sampled_from(
+        ["debug_robot_vrm1.vrm", "expression_isbinary_vrm1.vrm", "simple_morph_vrm0.vrm", "RiggedFigure.glb"]
+    ),
+    rng=st.randoms(use_true_random=False),
+    values=st.lists(VALUES, min_size=1, max_size=4),
+)  # fmt: skip
+def test_mutated_json_is_refused_or_loaded(name: str, rng: Any, values: list[object]) -> None:
+    document, rest = _pieces((DATA / "models" / name).read_bytes())
+    for value in values:
+        _mutate(document, rng, value)
+    _refused_or_loaded(_joined(document, rest))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    name=st.sampled_from(["debug_robot_vrm1.vrm", "simple_morph_vrm0.vrm", "AnimatedMorphCube.glb"]),
+    flips=st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 255)), min_size=1, max_size=24),
+)
+def test_mutated_bytes_are_refused_or_loaded(name: str, flips: list[tuple[float, int]]) -> None:
+    content = bytearray((DATA / "models" / name).read_bytes())
+    for place, value in flips:
+        content[int(place * len(content))] = value
+    _refused_or_loaded(bytes(content))

@@ -1,0 +1,59 @@
+"""The snapshot command, as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from idol.cli import main
+
+GODETTE = str(Path(__file__).resolve().parents[1] / "data" / "models" / "godette_vrm1.vrm")
+
+
+def test_a_picture_of_the_asked_size(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "her.png"
+    words = [
+        "--avatar",
+        GODETTE,
+        "--set",
+        "jawOpen=0.6",
+        "--expression",
+        "happy=1",
+        "--gaze",
+        "10,-5",
+        "--head",
+        "15,0,5",
+    ]
+    words += ["--framing", "face", "--size", "160x120", "--background", "#00ff00", "-o", str(out)]
+    assert main(["snapshot", *words]) == 0
+    pixels = np.asarray(Image.open(out))
+    assert pixels.shape == (120, 160, 4)
+    assert tuple(pixels[0, 0]) == (0, 255, 0, 255)
+    assert (pixels[..., 1] < 250).mean() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--set", "jawOpne=1"], "jawOpen"), (["--set", "jawOpen=3"], "within 0 to 1"),
+        (["--expression", "hapy=1"], "happy"), (["--size", "9x9"], "16 to 8192"), (["--gaze", "1"], "2 numbers"),
+        (["--background", "red"], "#rrggbb"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], hint: str
+) -> None:
+    assert main(["snapshot", "--avatar", GODETTE, *words, "-o", str(tmp_path / "x.png")]) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_a_bad_file_is_an_error_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.vrm"
+    bad.write_bytes(Path(GODETTE).read_bytes()[:5000])
+    assert main(["snapshot", "--avatar", str(bad), "-o", str(tmp_path / "x.png")]) == 1
+    assert "cut short" in capsys.readouterr().err
+    assert main(["snapshot", "--avatar", str(tmp_path / "none.vrm"), "-o", str(tmp_path / "x.png")]) == 1
+    assert "Check the path" in capsys.readouterr().err

@@ -1,0 +1,183 @@
+"""Pictures drawn offscreen, judged by what a viewer would see: coverage, colours, an open mouth, a closed eye."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from idol.avatar import Avatar, load_avatar
+from idol.render.camera import Camera, FramingName
+from idol.render.gl import GL, RenderError
+from idol.render.offscreen import OffscreenStage, render_png, settle
+from idol.render.renderer import AvatarRenderer
+from idol.seams import ARKIT_INDEX, FacePose
+
+MODELS = Path(__file__).resolve().parents[1] / "data" / "models"
+SIZE = (240, 240)
+CLEAR = (0.0, 0.0, 0.0, 0.0)
+GREEN = (0.0, 1.0, 0.0, 1.0)
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[OffscreenStage]:
+    with OffscreenStage() as held:
+        yield held
+
+
+def pose(**weights: float) -> FacePose:
+    face = np.zeros(52, np.float32)
+    for name, weight in weights.items():
+        face[ARKIT_INDEX[name]] = weight
+    return FacePose(face)
+
+
+def shot(
+    stage: OffscreenStage,
+    avatar: Avatar,
+    what: FacePose,
+    framing: FramingName = "face",
+    background: tuple[float, float, float, float] = CLEAR,
+) -> NDArray[np.uint8]:
+    if stage.renderer.avatar is not avatar:
+        stage.load(avatar)
+    settle(avatar, what)
+    return stage.picture(Camera.framed(avatar.framing, framing), SIZE, background)
+
+
+def changed(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return np.abs(a.astype(int) - b.astype(int)).max(axis=2) > 24
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in MODELS.iterdir()))
+def test_every_model_draws_something(stage: OffscreenStage, name: str) -> None:
+    picture = shot(stage, load_avatar(MODELS / name), pose(), "full")
+    covered = (picture[..., 3] > 128).mean()
+    assert 0.001 < covered < 0.95
+
+
+def test_mouth_and_eyes_move_where_they_are(stage: OffscreenStage) -> None:
+    godette = load_avatar(MODELS / "godette_vrm1.vrm")
+    rest = shot(stage, godette, pose())
+    again = shot(stage, godette, pose())
+    assert changed(rest, again).mean() < 0.002
+    mouth = changed(rest, shot(stage, godette, pose(jawOpen=0.8)))
+    blink = changed(rest, shot(stage, godette, pose(eyeBlinkLeft=1.0, eyeBlinkRight=1.0)))
+    rows = np.arange(SIZE[1])[:, None]
+    assert mouth.sum() > 60
+    assert blink.sum() > 200
+    # First row on top: the eyes are above the mouth, and neither moves the other.
+    assert (rows * blink).sum() / blink.sum() + 15 < (rows * mouth).sum() / mouth.sum()
+    wink = changed(rest, shot(stage, godette, pose(eyeBlinkLeft=1.0)))
+    columns = np.arange(SIZE[0])[None, :]
+    # Her left eye is on the viewer's right.
+    assert (columns * wink).sum() / wink.sum() > SIZE[0] / 2
+
+
+def test_both_versions_of_one_model_look_alike(stage: OffscreenStage) -> None:
+    old = shot(stage, load_avatar(MODELS / "godette_vrm0.vrm"), pose(), "full", GREEN)
+    new = shot(stage, load_avatar(MODELS / "godette_vrm1.vrm"), pose(), "full", GREEN)
+    assert np.abs(old.astype(float) - new.astype(float))[..., :3].mean() <= 2.0
+
+
+def test_background_is_exact_and_transparency_is_clean(stage: OffscreenStage) -> None:
+    godette = load_avatar(MODELS / "godette_vrm1.vrm")
+    keyed = shot(stage, godette, pose(), "bust", GREEN)
+    assert tuple(keyed[2, 2]) == (0, 255, 0, 255)
+    clear = shot(stage, godette, pose(), "bust", CLEAR)
+    assert clear[2, 2, 3] == 0
+    # Laid over green, the transparent picture is the keyed one: no dark or bright fringe.
+    alpha = clear[..., 3:4].astype(float) / 255
+    over = clear[..., :3] * alpha + np.asarray([0, 255, 0]) * (1 - alpha)
+    assert np.abs(over - keyed[..., :3]).max() <= 3
+
+
+def test_the_self_checking_picture_is_all_green(stage: OffscreenStage) -> None:
+    avatar = load_avatar(MODELS / "expression_isbinary_vrm1.vrm")
+    avatar.set_expression("blink", 1.0)
+    avatar.set_expression("happy", 0.6)
+    picture = shot(stage, avatar, pose(), "full", (0.0, 0.0, 0.0, 1.0))
+    red = (picture[..., 0] > 150) & (picture[..., 1] < 90) & (picture[..., 2] < 90)
+    green = (picture[..., 1] > 120) & (picture[..., 0] < 120)
+    assert green.sum() > 200
+    assert red.sum() == 0
+
+
+def test_a_lit_toon_surface_shows_its_own_colour(stage: OffscreenStage) -> None:
+    head = load_avatar(MODELS / "arkit52_head.glb")
+    material = head.data.materials[0]
+    material.shading, material.base_color, material.base_texture = "mtoon", (0.5, 0.25, 0.05, 1.0), None
+    material.shading_shift = 1.0
+    picture = shot(stage, head, pose())
+    linear = np.asarray([0.5, 0.25, 0.05])
+    expected = (1.055 * linear ** (1 / 2.4) - 0.055) * 255
+    assert np.abs(picture[SIZE[1] // 2, SIZE[0] // 2, :3] - expected).max() <= 4
+
+
+def test_swapping_and_releasing_leaves_nothing(stage: OffscreenStage) -> None:
+    avatars = [load_avatar(MODELS / name) for name in ("godette_vrm1.vrm", "arkit52_head.glb")]
+    stage.load(avatars[0])
+    before = stage.renderer.object_count
+    for _ in range(5):
+        for avatar in avatars:
+            stage.load(avatar)
+    stage.load(avatars[0])
+    assert stage.renderer.object_count == before
+
+    def names() -> list[int]:
+        kinds = (GL.glIsBuffer, GL.glIsTexture, GL.glIsVertexArray)
+        return [sum(bool(kind(i)) for i in range(1, 400)) for kind in kinds]
+
+    renderer = AvatarRenderer()
+    held = stage.with_context(names)
+    stage.with_context(lambda: renderer.load(avatars[1]))
+    assert stage.with_context(names) != held
+    stage.with_context(renderer.release)
+    stage.with_context(renderer.release)
+    assert stage.with_context(names) == held
+    assert renderer.object_count == 0
+
+
+def test_drawing_makes_no_gl_object(stage: OffscreenStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    godette = load_avatar(MODELS / "godette_vrm1.vrm")
+    camera = Camera.framed(godette.framing, "bust")
+    stage.load(godette)
+    stage.picture(camera, SIZE, CLEAR)
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("made or looked up while drawing")
+
+    for name in (
+        "glGenBuffers", "glGenTextures", "glGenVertexArrays", "glCreateShader", "glCreateProgram", "glCompileShader",
+        "glGetUniformLocation", "glGetUniformBlockIndex", "glGetIntegerv",
+    ):  # fmt: skip
+        monkeypatch.setattr(GL, name, forbidden)
+    godette.update(pose(jawOpen=0.5), 1 / 30)
+    stage.picture(camera, SIZE, CLEAR)
+
+
+def test_a_picture_too_large_is_refused(stage: OffscreenStage) -> None:
+    with pytest.raises(RenderError, match="each side"):
+        stage.picture(Camera(), (400_000, 4), CLEAR)
+
+
+def test_render_png_is_one_call() -> None:
+    godette = load_avatar(MODELS / "godette_vrm1.vrm")
+    picture = render_png(godette, pose(), (64, 96), Camera.framed(godette.framing, "full", 64 / 96), GREEN)
+    assert picture.shape == (96, 64, 4)
+
+
+def test_update_costs_little() -> None:
+    godette = load_avatar(MODELS / "godette_vrm1.vrm")
+    times = []
+    for i in range(60):
+        what = pose(jawOpen=0.5 + 0.4 * np.sin(i), eyeBlinkLeft=abs(np.sin(i * 0.3)))
+        started = time.thread_time()
+        godette.update(what, 1 / 30)
+        times.append(time.thread_time() - started)
+    # The budget is 3 ms of one core for a frame; CPU time, so that a busy machine does not decide.
+    assert np.median(times) < 0.003
