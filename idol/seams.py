@@ -222,8 +222,10 @@ class LanguageModel(Protocol):
         """Tokens of the rendered chat template, for the prompt's budget."""
         ...
 
-    def prime(self, messages: Sequence[ChatMessage]) -> None:
-        """Prefill ``messages`` (the persona prompt), so that a later prompt that begins with them prefills less."""
+    def prime(self, messages: Sequence[ChatMessage], interrupted: Callable[[], bool] | None = None) -> bool:
+        """Prefill ``messages`` (the persona prompt), so that a later prompt that begins with them prefills less.
+
+        False when ``interrupted()`` turned true before the end."""
         ...
 
     def generate(
@@ -272,9 +274,9 @@ class Output(Protocol):
 
     def start(self) -> None: ...
 
-    def write(self, samples: Samples) -> int:
+    def write(self, samples: Samples, delay: float = 0.0) -> int:
         """Append to the ring; returns the axis index of the first sample. Blocks (interruptibly by ``flush``) only
-        while the ring is full."""
+        while the ring is full. ``delay`` holds the start back by so many seconds, for the first clause of a reply."""
         ...
 
     def finish(self) -> None:

@@ -26,7 +26,7 @@ from engines.models.gguf_file import GgufFile, dequantise
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 
 BUILDER_VERSION = 2
-_PREFILL_CHUNK = 128
+_PREFILL_CHUNK = 64
 """Tokens per run while prefilling: long prompts stay cancellable and the work area stays small."""
 
 
@@ -198,7 +198,7 @@ class Decoder:
         assert logits is not None  # the range is never empty: start < len(ids)
         return logits
 
-    def prime(self, ids: Sequence[int], keep: int = 4) -> None:
+    def prime(self, ids: Sequence[int], cancelled: Callable[[], bool] | None = None, keep: int = 4) -> None:
         """Prefill ``ids`` and keep a snapshot, here and on the disk: a prompt's constant beginning is run once ever."""
         digest = hashlib.sha256(np.asarray(ids, np.int64).tobytes()).hexdigest()[:16]
         path = self._folder / "prefixes" / f"{digest}.npz"
@@ -206,7 +206,7 @@ class Decoder:
         if snapshot is not None and snapshot.ids == tuple(ids) and snapshot.arrays.keys() == self.cache.arrays.keys():
             self.cache.restore(snapshot)
         else:
-            self.prefill(ids)
+            self.prefill(ids, cancelled)
             snapshot = self.cache.snapshot()
             with contextlib.suppress(OSError):  # a full disk only costs the next start its head start
                 snapshot.save(path)

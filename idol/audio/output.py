@@ -92,7 +92,7 @@ class SpeechOutput:
         self._watch = threading.Thread(target=self._watch_device, name="idol-audio-watch", daemon=True)
         self._watch.start()
 
-    def write(self, samples: Samples) -> int:
+    def write(self, samples: Samples, delay: float = 0.0) -> int:
         with self._room:
             flushes = self._flushes
             while self.queued_seconds > self._capacity and flushes == self._flushes and not self._stop.is_set():
@@ -104,7 +104,7 @@ class SpeechOutput:
             self._judge()
             now = self._clock()
             last = self._segments[-1] if self._segments else None
-            earliest = now + self._backend.latency
+            earliest = now + self._backend.latency + delay
             follows = self._open and last is not None
             planned = max(earliest, last.end()) if last is not None else earliest
             segment = _Segment(first, samples, planned, None, follows)

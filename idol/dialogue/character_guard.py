@@ -50,7 +50,7 @@ class CharacterGuard:
         form = _form(clause)
         if len(form) >= 4 and any(form == earlier for earlier in self._said):
             return "loop"
-        if len(form) >= 8 and form == _form(self.line):
+        if len(form) >= 8 and form == _form(self.line) and self.line.rstrip()[-1:] in "?？":
             return "echo"
         letters = len(re.findall(r"[^\W\d_]", clause))
         if letters >= 4 and identify(clause, self.language) != self.language and not self._allowed_mix(clause):

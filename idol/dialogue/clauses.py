@@ -15,6 +15,9 @@ _OPEN = {"(": ")", "（": "）", "「": "」", "『": "』", "“": "”", "【"
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|approx|No|a\.m|p\.m|U\.S|U\.K)\.$"
 )
+_LINK = re.compile(
+    r"(?:and|but|or|so|because|when|while|if|that|which|who|with|like|for|from|in|on|at|about|to) ", re.I
+)
 _LATIN_WEIGHT = 1.0
 _CJK_WEIGHT = 2.6
 """A CJK character takes about as long to say as 2.6 Latin letters."""
@@ -25,8 +28,9 @@ class ClauseSplitter:
 
     def __init__(self, *, first: int = 14, growth: float = 1.8, longest: int = 160) -> None:
         self._text = ""
-        self._scanned = 0
         self._minimum = float(first)
+        self._joint = 2.4 * first
+        self._first = True
         self._growth = growth
         self._longest = longest
 
@@ -49,7 +53,7 @@ class ClauseSplitter:
 
     def _take(self, end: int) -> str:
         clause, self._text = self._text[:end], self._text[end:]
-        self._scanned = 0
+        self._first = False
         self._minimum = min(self._minimum * self._growth, 60.0)
         return clause
 
@@ -72,6 +76,8 @@ class ClauseSplitter:
             depth = len(closers)
             if character == " ":
                 last_space = index + 1
+                if self._is_joint(index, weight, depth):
+                    return last_space
             if character in _HARD or character in _SOFT:
                 end = self._end_of_run(index + 1)
                 if end >= len(text) and not final:
@@ -86,6 +92,13 @@ class ClauseSplitter:
                 return last_space or index + 1
             index += 1
         return None
+
+    def _is_joint(self, space: int, weight: float, depth: int) -> bool:
+        """A place to breathe in a first clause that goes on without a comma: before a linking word."""
+        if not self._first or depth or weight < self._joint:
+            return False
+        following = self._text[space + 1 : space + 10]
+        return len(following) == 9 and bool(_LINK.match(following))
 
     def _end_of_run(self, index: int) -> int:
         """Past closing marks and spaces that belong to the clause before."""

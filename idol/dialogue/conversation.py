@@ -16,6 +16,7 @@ from idol.dialogue.persona import Persona
 from idol.dialogue.prompt import Exchange, PromptBuilder
 from idol.dialogue.understanding import Understander
 from idol.seams import (
+    LANGUAGES,
     ChatMessage,
     Clause,
     Emotion,
@@ -58,6 +59,7 @@ class Conversation:
         self.redrawn = 0
         """Replies begun again because they fell out of character, since the start."""
         self._prompts: PromptBuilder | None = None
+        self._unprimed: list[Language] = list(LANGUAGES)
         if llm is not None:
             budget = llm.context_length - self._sampling.max_tokens - 16
             self._prompts = PromptBuilder(persona, llm.count_tokens, budget)
@@ -74,6 +76,16 @@ class Conversation:
         """Prefill the constant part of the prompts in ``language``."""
         if self._llm is not None and self._prompts is not None:
             self._llm.prime(self._prompts.constant(language))
+            self._unprimed = [other for other in self._unprimed if other != language]
+
+    def prepare(self, interrupted: Callable[[], bool]) -> bool:
+        """Prefill the beginning of the prompts of a language not met yet. False when all are done."""
+        if self._llm is None or self._prompts is None or not self._unprimed:
+            return False
+        language = self._unprimed[0]
+        if self._llm.prime(self._prompts.constant(language), interrupted):
+            self._unprimed.remove(language)
+        return bool(self._unprimed)
 
     def understand(self, turn: Turn) -> tuple[Understanding, str]:
         return self._understander.read(turn)

@@ -41,9 +41,13 @@ class DecoderLanguageModel:
     def count_tokens(self, messages: Sequence[ChatMessage]) -> int:
         return len(self._encode(messages, reply=True))
 
-    def prime(self, messages: Sequence[ChatMessage]) -> None:
+    def prime(self, messages: Sequence[ChatMessage], interrupted: Callable[[], bool] | None = None) -> bool:
         """Prefill ``messages`` and remember; a prompt that begins with them then prefills only the rest."""
-        self._model.decoder.prime(self._encode(messages, reply=False))
+        try:
+            self._model.decoder.prime(self._encode(messages, reply=False), interrupted)
+        except Cancelled:
+            return False
+        return True
 
     def generate(
         self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool]

@@ -23,6 +23,10 @@ class Mind(Protocol):
 
     def commit_heard(self, turn_id: int, heard: str) -> None: ...
 
+    def prepare(self, interrupted: Callable[[], bool]) -> bool:
+        """Something useful in idle time, ended early when ``interrupted()``; False when there is nothing left."""
+        ...
+
     def forget(self) -> None:
         """Start a new conversation."""
         ...

@@ -45,10 +45,15 @@ class Rates:
         return (length - tokens_so_far) * self.seconds_per_token + self.synthesis_seconds(length)
 
 
-def may_start(held_seconds: float, needed_seconds: float, held_for: float, patience: float = 1.5) -> bool:
+def may_start(held_seconds: float, needed_seconds: float, held_for: float, patience: float = 1.0) -> bool:
     """True when ``held_seconds`` of sound bridge ``needed_seconds`` of work, with a tenth to spare.
 
     ``held_for`` seconds already waited: after ``patience`` the clause starts anyway, since waiting longer is worse than
     a pause at a clause border.
     """
     return held_for >= patience or held_seconds >= needed_seconds * 1.1
+
+
+def start_delay(held_seconds: float, needed_seconds: float, most: float = 1.2) -> float:
+    """How long the held sound must still wait so that ``needed_seconds`` of work end before it does, at most ``most``."""
+    return min(most, max(0.0, needed_seconds * 1.1 - held_seconds))

@@ -187,13 +187,22 @@ class Show:
         self._emit(Ready(engines.runtimes))
         return engines
 
+    def _prepare(self, engines: Engines) -> bool:
+        try:
+            return engines.mind.prepare(lambda: len(self._queue) > 0 or self._stop.is_set())
+        except Exception:
+            log.exception("idle work failed")
+            return False
+
     def _serve(self, engines: Engines) -> None:
+        idle = True
         while not self._stop.is_set():
             if self._forget_asked.is_set():
                 self._forget_asked.clear()
                 engines.mind.forget()
             taken = self._queue.take(timeout=0.1)
             if taken is None:
+                idle = idle and self._prepare(engines)
                 continue
             self._turn(engines, *taken)
             self._state = "ready"

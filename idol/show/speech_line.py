@@ -61,8 +61,8 @@ class SpeechLine:
         """Face frames for a clause that will be placed next. Nothing is heard or seen yet."""
         return self.planner.plan(speech, self._written, emotion)
 
-    def place(self, clause: Clause, speech: Speech, frames: Sequence[FaceFrame]) -> PlacedClause:
-        """Hand the sound to the output; it plays as soon as what was placed before has been played."""
+    def place(self, clause: Clause, speech: Speech, frames: Sequence[FaceFrame], delay: float = 0.0) -> PlacedClause:
+        """Hand the sound to the output; it plays ``delay`` s later, and after all that was placed before."""
         self.track.add(frames)
         placed = PlacedClause(
             clause.index, clause.text, self._written, self._written + len(speech.samples), clause.language
@@ -70,7 +70,7 @@ class SpeechLine:
         with self._lock:
             self._placed = (*self._placed[-15:], _Placed(placed, clause.turn_id, clause.emotion))
             self._written = placed.end
-        first = self.output.write(speech.samples)
+        first = self.output.write(speech.samples, delay)
         if first != placed.first:
             raise RuntimeError(f"the output placed sample {placed.first} at {first}: two writers on one output")
         if self.on_placed is not None:

@@ -14,7 +14,7 @@ from idol.show.cast import Engines
 from idol.show.heard import PlacedClause
 from idol.show.interface import ClauseSpoken, ReplyText, ShowEvent
 from idol.show.latency import TurnRecord
-from idol.show.pacing import Rates, may_start
+from idol.show.pacing import Rates, may_start, start_delay
 
 _POLL_SECONDS = 0.01
 
@@ -95,9 +95,8 @@ class TurnRunner:
         engines, row = self._engines, self._row
         tokens, self._tokens = self._tokens, 0
         if self._held:
-            needed = self._rates.synthesis_seconds(tokens)
-            if may_start(self._held_seconds(), needed, self._clock() - self._held_since):
-                self._start_held()
+            # The next clause's text is known: what is missing is its synthesis, during which nobody looks at the clock.
+            self._start_held(start_delay(self._held_seconds(), self._rates.synthesis_seconds(tokens)))
         speech = engines.voice.speak(clause, engines.voice_for(clause.language), engines.speed)
         if speech is None or self._stale():
             return
@@ -120,15 +119,15 @@ class TurnRunner:
     def _held_seconds(self) -> float:
         return sum(speech.seconds for _, speech, _ in self._held)
 
-    def _start_held(self) -> None:
-        """Give what is held to the output, unless the turn has been cancelled meanwhile."""
+    def _start_held(self, delay: float = 0.0) -> None:
+        """Give what is held to the output, to sound ``delay`` s from now, unless the turn has been cancelled."""
         for clause, speech, frames in self._held:
             if self._stale():
                 break
             if self._first_sample is None:
-                self._row.held_back_ms = (self._clock() - self._held_since) * 1000
+                self._row.held_back_ms = (self._clock() - self._held_since + delay) * 1000
                 self._say(True)
-            placed = self._engines.line.place(clause, speech, frames)
+            placed = self._engines.line.place(clause, speech, frames, delay)
             if self._first_sample is None:
                 self._first_sample = placed.first
             self._unspoken.append(placed)

@@ -42,9 +42,9 @@ class FakeOutput:
 
     def start(self) -> None: ...
 
-    def write(self, samples: Samples) -> int:
+    def write(self, samples: Samples, delay: float = 0.0) -> int:
         with self._lock:
-            now = time.monotonic()
+            now = time.monotonic() + delay
             first = self._written
             start = now
             if self._segments:
@@ -132,6 +132,9 @@ class FakeMind:
 
     def commit_heard(self, turn_id: int, heard: str) -> None:
         self.heard[turn_id] = heard
+
+    def prepare(self, interrupted: Callable[[], bool]) -> bool:
+        return False
 
     def forget(self) -> None:
         self.heard.clear()
