@@ -119,8 +119,7 @@ class Avatar:
         self.skeleton.solve()
         if self._constraints.apply():
             self.skeleton.solve()
-        if self._springs.update(dt):
-            self.skeleton.solve()
+        self._springs.update(dt)
         self.material_changes = self.expressions.changes(weights)
         self._write_palette(pose)
 

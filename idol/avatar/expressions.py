@@ -25,11 +25,20 @@ _FIELDS = {
 
 @dataclass(slots=True)
 class MaterialChange:
-    """What expressions have made of one material: colours by field of ``Material``; the texture transform's change."""
+    """What expressions make of one material: ``colors`` by field; targets of its texture transforms, weighted sums."""
 
     colors: dict[str, NDArray[np.float64]]
+    uv_weight: float = 0.0
     uv_offset: tuple[float, float] = (0.0, 0.0)
-    uv_scale: tuple[float, float] = (1.0, 1.0)
+    uv_scale: tuple[float, float] = (0.0, 0.0)
+
+    def moved(
+        self, offset: tuple[float, float], scale: tuple[float, float]
+    ) -> tuple[tuple[float, float], tuple[float, float]]:
+        """A texture's own transform carried towards the targets by their weights."""
+        keep = 1.0 - self.uv_weight
+        (ox, oy), (sx, sy) = self.uv_offset, self.uv_scale
+        return (offset[0] * keep + ox, offset[1] * keep + oy), (scale[0] * keep + sx, scale[1] * keep + sy)
 
 
 class Expressions:
@@ -111,5 +120,6 @@ class Expressions:
                 change = found.setdefault(uv.material, MaterialChange({}))
                 (ox, oy), (sx, sy) = change.uv_offset, change.uv_scale
                 change.uv_offset = (ox + uv.offset[0] * weight, oy + uv.offset[1] * weight)
-                change.uv_scale = (sx + (uv.scale[0] - 1.0) * weight, sy + (uv.scale[1] - 1.0) * weight)
+                change.uv_scale = (sx + uv.scale[0] * weight, sy + uv.scale[1] * weight)
+                change.uv_weight += weight
         return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from idol.avatar.expressions import Expressions
 from idol.avatar.model import AvatarData, LookAt, RangeMap
 from idol.avatar.posing import Poser
-from idol.avatar.rotation import head_turn
+from idol.avatar.rotation import head_turn_one
 from idol.seams import ARKIT_INDEX
 
 _FREE = LookAt("bone", RangeMap(40.0, 25.0), RangeMap(40.0, 25.0), RangeMap(30.0, 15.0), RangeMap(30.0, 15.0))
@@ -49,8 +49,8 @@ class Gaze:
             outer, inner = ranges.horizontal_outer(abs(yaw)), ranges.horizontal_inner(abs(yaw))
             sign = math.copysign(1.0, yaw)
             lefts, rights = (outer, inner) if yaw >= 0 else (inner, outer)
-            poser.turn("leftEye", head_turn(math.radians(sign * lefts), math.radians(up), 0.0))
-            poser.turn("rightEye", head_turn(math.radians(sign * rights), math.radians(up), 0.0))
+            poser.turn("leftEye", head_turn_one(math.radians(sign * lefts), math.radians(up), 0.0))
+            poser.turn("rightEye", head_turn_one(math.radians(sign * rights), math.radians(up), 0.0))
         elif self.kind == "expression":
             scale = ranges if ranges.kind == "expression" else _FREE_EXPRESSIONS
             for name, value in (

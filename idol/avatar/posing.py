@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar.model import AvatarData
-from idol.avatar.rotation import about, head_turn, inverse, multiply
+from idol.avatar.rotation import Quaternion, about_one, head_turn_one, multiply_one
 from idol.avatar.skeleton import Skeleton
 from idol.seams import FacePose
 
@@ -32,16 +32,17 @@ class Poser:
     def __init__(self, data: AvatarData, skeleton: Skeleton) -> None:
         self._skeleton = skeleton
         self._bones = data.human_bones
-        self._before: dict[str, tuple[F64, F64]] = {}
+        self._before: dict[str, tuple[Quaternion, Quaternion]] = {}
         for name, node in self._bones.items():
             parent = int(skeleton.parents[node])
-            turn = skeleton.rest_world_rotations[parent] if parent >= 0 else np.asarray([0.0, 0.0, 0.0, 1.0])
-            self._before[name] = (inverse(turn), multiply(turn, skeleton.rest_rotations[node]))
+            x, y, z, w = skeleton.rest_world_rotations[parent].tolist() if parent >= 0 else (0.0, 0.0, 0.0, 1.0)
+            rest = tuple(skeleton.rest_rotations[node].tolist())
+            self._before[name] = ((-x, -y, -z, w), multiply_one((x, y, z, w), rest))
         self._head_shares = self._shares(HEAD_SHARES)
         self._body_shares = self._shares(BODY_SHARES)
         self._stance = self._relaxed_arms()
         self._shoulders = {
-            name: self._stance.pop(name, about(2, 0.0))
+            name: self._stance.pop(name, about_one(2, 0.0))
             for name in ("leftShoulder", "rightShoulder")
             if name in self._bones
         }
@@ -60,18 +61,18 @@ class Poser:
         total = sum(found.values())
         return {name: share / total for name, share in found.items()} if total else {}
 
-    def turn(self, bone: str, rotation: F64) -> None:
+    def turn(self, bone: str, rotation: Quaternion) -> None:
         """Set a human bone to ``rotation`` (quaternion in the model's axes), relative to rest."""
         held = self._before.get(bone)
         if held is not None:
-            self._skeleton.rotations[self._bones[bone]] = multiply(held[0], multiply(rotation, held[1]))
+            self._skeleton.rotations[self._bones[bone]] = multiply_one(held[0], multiply_one(rotation, held[1]))
 
     def _position(self, bone: str) -> F64 | None:
         node = self._bones.get(bone)
         return None if node is None else self._skeleton.rest_world[node, :3, 3]
 
-    def _relaxed_arms(self) -> dict[str, F64]:
-        stance: dict[str, F64] = {}
+    def _relaxed_arms(self) -> dict[str, Quaternion]:
+        stance: dict[str, Quaternion] = {}
         for side, sign in (("left", 1.0), ("right", -1.0)):
             upper, lower = self._position(f"{side}UpperArm"), self._position(f"{side}LowerArm")
             if upper is None or lower is None:
@@ -80,14 +81,14 @@ class Poser:
             below = math.atan2(-along[1], max(math.hypot(along[0], along[2]), 1e-6))
             if below > math.radians(50.0):
                 continue
-            stance[f"{side}Shoulder"] = about(2, -sign * math.radians(3.0))
+            stance[f"{side}Shoulder"] = about_one(2, -sign * math.radians(3.0))
             drop = ARM_ANGLE - below - (math.radians(3.0) if f"{side}Shoulder" in self._bones else 0.0)
-            stance[f"{side}UpperArm"] = multiply(about(2, -sign * drop), about(0, math.radians(4.0)))
-            stance[f"{side}LowerArm"] = about(1, -sign * math.radians(14.0))
-            stance[f"{side}Hand"] = about(2, -sign * math.radians(4.0))
+            stance[f"{side}UpperArm"] = multiply_one(about_one(2, -sign * drop), about_one(0, math.radians(4.0)))
+            stance[f"{side}LowerArm"] = about_one(1, -sign * math.radians(14.0))
+            stance[f"{side}Hand"] = about_one(2, -sign * math.radians(4.0))
             for finger, curl in (("Index", 8.0), ("Middle", 12.0), ("Ring", 15.0), ("Little", 18.0)):
                 for part, factor in (("Proximal", 1.0), ("Intermediate", 1.4), ("Distal", 0.9)):
-                    stance[f"{side}{finger}{part}"] = about(2, -sign * math.radians(curl * factor))
+                    stance[f"{side}{finger}{part}"] = about_one(2, -sign * math.radians(curl * factor))
         return stance
 
     @property
@@ -117,10 +118,10 @@ class Poser:
             if "neck" in turns:
                 turns["neck"][1] -= math.radians(1.0) * breath
         for bone, (a, b, c) in turns.items():
-            self.turn(bone, head_turn(a, b, c))
+            self.turn(bone, head_turn_one(a, b, c))
         for bone, rest in self._shoulders.items():
             sign = 1.0 if bone.startswith("left") else -1.0
-            self.turn(bone, multiply(about(2, sign * math.radians(1.4) * breath), rest))
+            self.turn(bone, multiply_one(about_one(2, sign * math.radians(1.4) * breath), rest))
 
 
 def _bounded(values: tuple[float, float, float], limit: float) -> tuple[float, float, float]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar.model import I32, AvatarData
-from idol.avatar.rotation import to_matrix
+from idol.avatar.rotation import multiply, to_matrix
 
 F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Subtree:
+    """Some nodes and all below them: ``nodes``, and (nodes, their parents) by depth."""
+
+    nodes: NDArray[np.int64]
+    levels: list[tuple[NDArray[np.int64], I32]]
 
 
 class Skeleton:
@@ -54,10 +64,31 @@ class Skeleton:
                 world[level] = world[parents] @ local[level]
         return world
 
+    def below(self, nodes: NDArray[np.int64]) -> Subtree:
+        """The part of the tree that moves with ``nodes``, for ``solve_part``."""
+        moved = np.zeros(len(self.parents), bool)
+        moved[nodes] = True
+        levels, parents = [], []
+        for level, above in zip(self._levels, self._level_parents, strict=True):
+            inside = moved[level] | ((above >= 0) & moved[above])
+            moved[level[inside]] = True
+            if inside.any():
+                levels.append(level[inside])
+                parents.append(above[inside])
+        every = np.concatenate(levels) if levels else np.zeros(0, np.int64)
+        return Subtree(every, list(zip(levels, parents, strict=True)))
+
+    def solve_part(self, part: Subtree) -> None:
+        """World matrices of ``part`` alone, the rest being solved already."""
+        world, local = self.world, self._local
+        local[part.nodes, :3, :3] = to_matrix(self.rotations[part.nodes]) * self.scales[part.nodes][:, None, :]
+        for level, parents in part.levels:
+            above = world[parents]
+            above[parents < 0] = np.eye(4)
+            world[level] = above @ local[level]
+
     def _world_rotations(self) -> F64:
         """Rest rotations in world space, by chaining quaternions (scale leaves them alone)."""
-        from idol.avatar.rotation import multiply
-
         out = self.rest_rotations.copy()
         for level, parents in zip(self._levels[1:], self._level_parents[1:], strict=True):
             out[level] = multiply(out[parents], self.rest_rotations[level])

@@ -70,6 +70,7 @@ class Springs:
         self._head = world[self.nodes, :3, 3].copy()
         self._turn = world_rotation.copy()
         self._last_step = STEP
+        self._below = skeleton.below(self.nodes)
         self._fresh = True
         self._colliders = _Colliders(data, skeleton, [data.springs[row[6]].colliders for row in rows], self._radius)
         self._centers = [data.springs[row[6]].center for row in rows]
@@ -93,24 +94,23 @@ class Springs:
         self._fresh = True
 
     def update(self, dt: float) -> bool:
-        """Advance by ``dt`` seconds, from the skeleton's solved world matrices. True when rotations were written.
+        """Advance by ``dt`` seconds, from the skeleton's solved world matrices, and solve what hangs on the joints.
 
-        The caller solves the skeleton again afterwards."""
+        True when there was anything to swing."""
         if not self.count:
             return False
         world, rotations = self._skeleton.world, self._skeleton.rotations
-        rotations[self.nodes] = self._initial
+        base = self._bases(world)
         if self._fresh or not math.isfinite(dt) or self._jumped(world):
-            self._settle(world)
+            self._settle(base)
         if dt > 0:
             steps = min(max(1, math.ceil(dt / STEP - 1e-3)), MAX_STEPS)
             step = min(dt / steps, STEP)
             self._colliders.place(world)
-            base = self._bases(world)
             for _ in range(steps):
                 self._step(step, base)
-        parent = self._parent_turns(self._bases(world))
-        rotations[self.nodes] = multiply(inverse(parent), self._turn)
+        rotations[self.nodes] = multiply(inverse(self._parent_turns(base)), self._turn)
+        self._skeleton.solve_part(self._below)
         return True
 
     def _bases(self, world: F64) -> tuple[F64, F64]:
@@ -132,17 +132,14 @@ class Springs:
         moved = np.abs(head - self._head[self._slices[0]]).max()
         return bool(moved > TELEPORT) or not bool(np.isfinite(self._tail_now).all())
 
-    def _settle(self, world: F64) -> None:
+    def _settle(self, base: tuple[F64, F64]) -> None:
         for part in self._slices:
-            head, turn, _ = self._frame(part, *self._bases_cached(world))
+            head, turn, _ = self._frame(part, *base)
             self._turn[part] = turn
             self._head[part] = head
             self._tail_now[part] = head + rotate(turn, self._axis[part]) * self._length[part]
         self._tail_before[:] = self._tail_now
         self._fresh = False
-
-    def _bases_cached(self, world: F64) -> tuple[F64, F64]:
-        return self._bases(world)
 
     def _frame(self, part: slice, matrices: F64, turns: F64) -> tuple[F64, F64, F64]:
         """Head position, rest rotation in the world and the parent's rotation of the joints of one level."""

@@ -37,8 +37,7 @@ def _uv(use: TextureUse | None, change: MaterialChange | None) -> list[float]:
         return [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     (ox, oy), (sx, sy) = use.offset, use.scale
     if change is not None:
-        ox, oy = ox + change.uv_offset[0], oy + change.uv_offset[1]
-        sx, sy = sx * change.uv_scale[0], sy * change.uv_scale[1]
+        (ox, oy), (sx, sy) = change.moved(use.offset, use.scale)
     return [ox, oy, sx, sy, use.rotation, float(use.uv_set), 0.0, 0.0]
 
 
