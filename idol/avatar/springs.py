@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar.model import AvatarData
-from idol.avatar.rotation import between, inverse, multiply, rotate
+from idol.avatar.rotation import cross, inverse, rotate, to_matrix
 from idol.avatar.skeleton import Skeleton
 
 STEP = 1 / 60
@@ -55,20 +55,21 @@ class Springs:
         self._slices = [slice(a, b) for a, b in pairwise(edges) if b > a]
         if not rows:
             return
-        self._initial = skeleton.rest_rotations[self.nodes]
+        self._initial = to_matrix(skeleton.rest_rotations[self.nodes])
         world_rotation = skeleton.rest_world_rotations[self.nodes]
         bone = world[tails, :3, 3] - world[self.nodes, :3, 3]
         self._length = np.linalg.norm(bone, axis=1, keepdims=True)
-        self._axis = rotate(inverse(world_rotation), bone / self._length)
+        self._axis = rotate(inverse(world_rotation), bone / self._length)[:, :, None]
         # The joint's place relative to its parent's tail chain: taken from the parent's matrix each step.
-        self._offset = skeleton.rest_translations[self.nodes]
-        self._scale = np.cbrt(np.abs(np.linalg.det(world[self.nodes, :3, :3])))
+        self._offset = skeleton.rest_translations[self.nodes][:, :, None]
+        self._scale = np.cbrt(np.abs(np.linalg.det(world[self._parents, :3, :3])))[:, None]
+        self._rooted = bool((self._parents < 0).any())
         place = {int(node): i for i, node in enumerate(self.nodes)}
         self._parent_joint = np.asarray([place.get(int(p), -1) for p in self._parents], np.int64)
         self._tail_now = world[tails, :3, 3].copy()
         self._tail_before = self._tail_now.copy()
         self._head = world[self.nodes, :3, 3].copy()
-        self._turn = world_rotation.copy()
+        self._turn = to_matrix(world_rotation)
         self._last_step = STEP
         self._below = skeleton.below(self.nodes)
         self._fresh = True
@@ -109,17 +110,17 @@ class Springs:
             self._colliders.place(world)
             for _ in range(steps):
                 self._step(step, base)
-        rotations[self.nodes] = multiply(inverse(self._parent_turns(base)), self._turn)
+        rotations[self.nodes] = _quaternions(self._parent_turns(base).transpose(0, 2, 1) @ self._turn)
         self._skeleton.solve_part(self._below)
         return True
 
     def _bases(self, world: F64) -> tuple[F64, F64]:
         """World matrices of the parents, and rotations of those parents that do not swing themselves."""
-        matrices = np.zeros((self.count, 4, 4))
-        inside = self._parents >= 0
-        matrices[:] = np.eye(4)
-        matrices[inside] = world[self._parents[inside]]
-        return matrices, _rotations_of(matrices[:, :3, :3])
+        matrices = world[self._parents]
+        if self._rooted:
+            matrices[self._parents < 0] = np.eye(4)
+        basis = matrices[:, :3, :3]
+        return matrices, basis / np.sqrt((basis * basis).sum(1, keepdims=True))
 
     def _parent_turns(self, base: tuple[F64, F64]) -> F64:
         turns = base[1].copy()
@@ -137,26 +138,27 @@ class Springs:
             head, turn, _ = self._frame(part, *base)
             self._turn[part] = turn
             self._head[part] = head
-            self._tail_now[part] = head + rotate(turn, self._axis[part]) * self._length[part]
+            self._tail_now[part] = head + (turn @ self._axis[part])[:, :, 0] * self._length[part]
         self._tail_before[:] = self._tail_now
         self._fresh = False
 
     def _frame(self, part: slice, matrices: F64, turns: F64) -> tuple[F64, F64, F64]:
         """Head position, rest rotation in the world and the parent's rotation of the joints of one level."""
         above = self._parent_joint[part]
-        if above[0] < 0 and (above < 0).all():
-            m = matrices[part]
-            head = (m[:, :3, :3] @ self._offset[part][:, :, None])[:, :, 0] + m[:, :3, 3]
-            parent = turns[part]
+        swung = above >= 0
+        if swung.all():
+            parent = self._turn[above]
+            head = self._head[above] + (parent @ self._offset[part])[:, :, 0] * self._scale[part]
         else:
-            swung = above >= 0
             m = matrices[part]
-            head = (m[:, :3, :3] @ self._offset[part][:, :, None])[:, :, 0] + m[:, :3, 3]
-            parent = turns[part].copy()
-            parent[swung] = self._turn[above[swung]]
-            scale = self._scale[part][swung][:, None]
-            head[swung] = self._head[above[swung]] + rotate(parent[swung], self._offset[part][swung]) * scale
-        return head, multiply(parent, self._initial[part]), parent
+            head = (m[:, :3, :3] @ self._offset[part])[:, :, 0] + m[:, :3, 3]
+            parent = turns[part]
+            if swung.any():
+                parent = parent.copy()
+                parent[swung] = self._turn[above[swung]]
+                moved = (parent[swung] @ self._offset[part][swung])[:, :, 0] * self._scale[part][swung]
+                head[swung] = self._head[above[swung]] + moved
+        return head, parent @ self._initial[part], parent
 
     def _step(self, step: float, base: tuple[F64, F64]) -> None:
         sixtieths = step * 60.0
@@ -166,7 +168,8 @@ class Springs:
         for part in self._slices:
             head, rest, _ = self._frame(part, *base)
             now, before = self._tail_now[part], self._tail_before[part]
-            axis = rotate(rest, self._axis[part])
+            local = self._axis[part]
+            axis = (rest @ local)[:, :, 0]
             length = self._length[part]
             moved = now + (now - before) * keep[part]
             moved += axis * (self._stiffness[part] * pull) + self._gravity[part] * pull
@@ -179,7 +182,7 @@ class Springs:
             self._tail_before[part] = now
             self._tail_now[part] = tail
             self._head[part] = head
-            self._turn[part] = multiply(between(axis, (tail - head) / length), rest)
+            self._turn[part] = _swung(rest, local, axis, (tail - head) / length)
         self._last_step = step
 
 
@@ -254,9 +257,27 @@ class _Colliders:
         return tail
 
 
-def _rotations_of(matrices: F64) -> F64:
-    """Quaternions (J, 4) of 3 x 3 matrices that may carry a scale, all at once."""
-    m = matrices / np.maximum(np.linalg.norm(matrices, axis=1, keepdims=True), 1e-9)
+def _swung(rest: F64, local: F64, axis: F64, direction: F64) -> F64:
+    """``rest`` (J, 3, 3) turned the shortest way that carries ``axis`` (which is rest @ ``local``) onto ``direction``.
+
+    As two half turns, first about the axis, then about the middle of both directions."""
+    middle = axis + direction
+    size = np.sqrt((middle * middle).sum(1, keepdims=True))
+    middle = middle / np.maximum(size, 1e-6)
+    back = size[:, 0] <= 1e-6
+    if back.any():
+        # Straight back there is no middle: any direction across the axis does.
+        other = np.where(np.abs(axis[back, :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+        across = cross(axis[back], other)
+        middle[back] = across / np.sqrt((across * across).sum(1, keepdims=True))
+    middle = middle[:, :, None]
+    half = 2.0 * axis[:, :, None] * local.transpose(0, 2, 1) - rest
+    out: F64 = 2.0 * middle * (middle.transpose(0, 2, 1) @ half) - half
+    return out
+
+
+def _quaternions(m: F64) -> F64:
+    """(J, 4) of rotation matrices (J, 3, 3), all at once."""
     xx, yy, zz = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
     candidates = np.stack([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz], 1)
     best = candidates.argmax(1)
