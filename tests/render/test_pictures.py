@@ -107,7 +107,7 @@ def test_the_self_checking_picture_is_all_green(stage: OffscreenStage) -> None:
     assert window.sum() > 5000
     assert marks.sum() > 500
     assert red.sum() == 0
-    # Below half a binary expression counts for nothing, so the picture must differ: "happy" did move the textures above.
+    # Below half a binary expression counts for nothing, so the picture differs: "happy" did move the textures.
     avatar.set_expression("blink", 0.0)
     avatar.set_expression("happy", 0.4)
     resting = shot(stage, avatar, pose(), "full", (0.0, 0.0, 0.0, 1.0))
