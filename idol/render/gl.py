@@ -10,8 +10,10 @@ import sys
 
 SCREENLESS = sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 """No X server and no compositor: contexts come from EGL, and PyOpenGL must know before it loads."""
-if SCREENLESS or os.environ.get("QT_XCB_GL_INTEGRATION") == "xcb_egl":
-    os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
+_BY_EGL = SCREENLESS or os.environ.get("QT_XCB_GL_INTEGRATION") == "xcb_egl"
+_ASKED = os.environ.get("PYOPENGL_PLATFORM")
+if _BY_EGL and _ASKED is None:
+    os.environ["PYOPENGL_PLATFORM"] = "egl"
 
 import OpenGL  # noqa: E402
 
@@ -19,6 +21,10 @@ OpenGL.ERROR_CHECKING = False
 OpenGL.ERROR_LOGGING = False
 
 from OpenGL import GL  # noqa: E402
+
+if _BY_EGL and _ASKED is None:
+    # PyOpenGL has read it; a child process may have a screen and must choose for itself.
+    del os.environ["PYOPENGL_PLATFORM"]
 
 _NAMES = {
     0x0500: "invalid enum", 0x0501: "invalid value", 0x0502: "invalid operation", 0x0505: "out of memory",
