@@ -14,20 +14,30 @@ from numpy.typing import NDArray
 
 from engines.errors import EngineError, ModelFileError, SessionError
 from engines.models import kokoro_graph as graph
+from engines.models.kokoro_plain import RATES, weights_name
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 from engines.store import built_dir
 
 SAMPLE_RATE = 24_000
 FRAME_SAMPLES = 600
-LEADING_FRAMES = 8
-"""Frames kept of the leading pad: enough for the first sound, which comes before its symbol, to begin in."""
 MAX_TOKENS = 510
 """Longest token sequence between the two boundary tokens; style tables have one row per length."""
+LEADING_FRAMES = 6
+"""Frames decoded before the first symbol: its sound begins up to 4 frames before it."""
+TRAILING_FRAMES = 4
+"""Frames decoded after the last one that the predicted energy calls audible."""
+SILENT_ENERGY = -5.0
+"""Predicted energy below which a half-frame is silent: speech is at 0 to 10, silence at -9."""
+_EDGE_FRAMES = 2
+"""Kept frames of silence at each end that stand in for those cut off in D's means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """``audio`` float32 mono at 24 kHz; ``durations`` int64 [tokens + 2] in frames of 600 samples, pads included."""
+    """``audio`` float32 mono at 24 kHz; ``durations`` int64 [tokens + 2] in frames of 600 samples, pads included.
+
+    Silence at both ends is mostly cut, in ``audio`` and ``durations`` alike. ``seconds``: work per part.
+    """
 
     audio: NDArray[np.float32]
     durations: NDArray[np.int64]
@@ -37,9 +47,10 @@ class Synthesis:
 class KokoroEngine:
     """Four sessions in a row. ``load`` builds the parts when they are not built yet."""
 
-    def __init__(self, model_dir: Path, *, threads: int = 0) -> None:
+    def __init__(self, model_dir: Path, *, threads: int = 0, kind: graph.Kind = "int8") -> None:
         self._dir = model_dir
         self._threads = threads
+        self._kind = kind
         self._sessions: dict[str, OnnxRuntimeSession] = {}
         self._voices: dict[str, NDArray[np.float32]] = {}
         self.vocabulary: dict[str, int] = {}
@@ -90,8 +101,19 @@ class KokoroEngine:
         row: NDArray[np.float32] = table[min(max(tokens, 1), 510) - 1][None]
         return row
 
-    def synthesise(self, ids: Sequence[int], voice: str, speed: float = 1.0, *, shorten_pad: bool = True) -> Synthesis:
-        """Sound for 1 to ``MAX_TOKENS`` phoneme ids (boundary tokens are added here). ``speed`` 0.5 to 2."""
+    def synthesise(
+        self,
+        ids: Sequence[int],
+        voice: str,
+        speed: float = 1.0,
+        *,
+        whole: bool = False,
+        forced: NDArray[np.int64] | None = None,
+    ) -> Synthesis:
+        """Sound for 1 to ``MAX_TOKENS`` phoneme ids (boundary tokens are added here). ``speed`` 0.5 to 2.
+
+        ``whole`` decodes the silence at both ends too. ``forced`` durations, int [ids + 2], replace the predicted ones.
+        """
         if not self._sessions:
             raise SessionError("The voice is not loaded.", "Call load() first.")
         if not 1 <= len(ids) <= MAX_TOKENS:
@@ -99,33 +121,34 @@ class KokoroEngine:
         seconds: dict[str, float] = {}
         style = self.style(voice, len(ids))
         tokens = np.array([[0, *ids, 0]], np.int64)
-        first = self._timed("A", seconds, {"tokens": tokens, "style": style, "speed": np.array([speed], np.float32)})
-        durations = np.maximum(first[graph.DURATIONS].reshape(-1), 1).astype(np.int64)
-        prosody_frames = np.repeat(first[graph.PROSODY_ENCODING].swapaxes(1, 2), durations, axis=2)
-        text_frames = np.repeat(first[graph.TEXT_ENCODING], durations, axis=2)
-        # Most of the leading pad, about 0.4 s of silence, would be decoded only to be cut off.
-        skipped = max(0, int(durations[0]) - LEADING_FRAMES) if shorten_pad else 0
+        text = self._timed("A", seconds, {"tokens": tokens, "style": style, "speed": np.array([speed], np.float32)})
+        durations = text[graph.DURATIONS].reshape(-1) if forced is None else forced
+        durations = np.maximum(durations, 1).astype(np.int64)
+        prosody_frames = np.repeat(text[graph.PROSODY_ENCODING].swapaxes(1, 2), durations, axis=2)
+        text_frames = np.repeat(text[graph.TEXT_ENCODING], durations, axis=2)
         prosody = self._timed(
             "B", seconds, {graph.PROSODY_FRAMES: np.ascontiguousarray(prosody_frames), "style": style}
         )
-        f0, energy = prosody[graph.F0][:, 2 * skipped :], prosody[graph.ENERGY][:, 2 * skipped :]
-        durations[0] -= skipped
+        total = int(durations.sum())
+        cuts = self._kind == "int8" and not whole
+        begin, end = audible_frames(durations, prosody[graph.ENERGY]) if cuts else (0, total)
+        f0, energy = (prosody[name][:, 2 * begin : 2 * end] for name in (graph.F0, graph.ENERGY))
         source = self._timed("S", seconds, {graph.F0: f0})
-        sound = self._timed(
-            "D",
-            seconds,
-            {
-                graph.TEXT_FRAMES: np.ascontiguousarray(text_frames[:, :, skipped:]),
-                graph.F0: f0,
-                graph.ENERGY: energy,
-                graph.SOURCE: source[graph.SOURCE],
-                "style": style,
-            },
-        )
-        audio = sound[graph.AUDIO].reshape(-1)
+        inputs: dict[str, NDArray[np.generic]] = {
+            graph.TEXT_FRAMES: np.ascontiguousarray(text_frames[:, :, begin:end]),
+            graph.F0: f0,
+            graph.ENERGY: energy,
+            graph.SOURCE: source[graph.SOURCE],
+            "style": style,
+        }
+        if self._kind == "int8":
+            for rate in RATES:
+                inputs[weights_name(rate)] = time_weights(end - begin, rate, begin, total - end)
+        audio = self._timed("D", seconds, inputs)[graph.AUDIO].reshape(-1)
         if not np.isfinite(audio).all():
             raise SessionError("The voice engine gave sound that is not a number.", "Report this with the text.")
-        return Synthesis(audio, durations, seconds)
+        ends = np.clip(np.cumsum(durations), begin, end) - begin
+        return Synthesis(audio, np.diff(ends, prepend=0), seconds)
 
     def _timed(
         self, part: str, seconds: dict[str, float], inputs: dict[str, NDArray[np.generic]]
@@ -145,14 +168,42 @@ class KokoroEngine:
                 f"The voice's vocabulary {path} is missing or damaged ({error}).", "Fetch the voice again."
             ) from error
 
-    def _built(self, report: Callable[[float, str], None]) -> Path:
+    def _built(self, report: graph.Report) -> Path:
         models = sorted(self._dir.glob("*.onnx"))
         if not models:
             raise ModelFileError(f"There is no voice model in {self._dir}.", "Fetch it: main.py models fetch kokoro.")
-        place = models[0].stat()
-        key = f"{models[0].resolve()}|{place.st_size}|{place.st_mtime_ns}|{graph.BUILDER_VERSION}"
-        folder = built_dir() / f"kokoro-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+        try:
+            with models[0].open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise ModelFileError(f"{models[0]} cannot be read: {error.strerror}.", "Fetch it again.") from error
+        folder = built_dir() / f"kokoro-{self._kind}-v{graph.BUILDER_VERSION}-{digest[:12]}"
         if not all((folder / f"{part.name}.onnx").exists() for part in graph.PARTS):
-            report(0.05, "preparing the voice (once)")
-            graph.split(models[0], folder)
+            graph.build(models[0], folder, self._kind, lambda fraction, text: report(0.4 * fraction, text))
         return folder
+
+
+def audible_frames(durations: NDArray[np.int64], energy: NDArray[np.float32]) -> tuple[int, int]:
+    """[begin, end) of the frames worth decoding. ``energy`` [1, 2 · frames] is the predicted one."""
+    total = int(durations.sum())
+    begin = max(0, int(durations[0]) - LEADING_FRAMES)
+    loud = np.flatnonzero(energy.reshape(-1) > SILENT_ENERGY)
+    if not len(loud):
+        return begin, total
+    end = int(loud[-1]) // 2 + 1 + TRAILING_FRAMES
+    return begin, min(total, max(end, begin + LEADING_FRAMES + TRAILING_FRAMES))
+
+
+def time_weights(frames: int, rate: int, cut_before: int, cut_after: int) -> NDArray[np.float32]:
+    """Weights [steps, 1] of D's means at ``rate`` steps per frame, summing to 1.
+
+    The silence that is not decoded weighs as the outermost kept frames, which are silent too: without that, the norms'
+    statistics would be those of speech without pauses, and the sound would change by 5 to 8 dB (log-mel).
+    """
+    steps = frames * rate + (rate == RATES[-1])
+    edge = min(_EDGE_FRAMES, max(1, frames // 4)) * rate
+    weights = np.ones(steps)
+    weights[:edge] += cut_before * rate / edge
+    weights[-edge:] += cut_after * rate / edge
+    weights /= weights.sum()
+    return np.ascontiguousarray(weights[:, None], np.float32)

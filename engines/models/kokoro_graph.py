@@ -8,15 +8,24 @@ at 24 kHz.
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from engines.errors import ModelFileError
+from engines.models import kokoro_plain
+from engines.models.dequantise_graph import dequantise
+from engines.models.graph_surgery import plain_operators
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
+"""Raised whenever the graphs come out differently: built graphs are kept under this number."""
+
+Kind = Literal["int8", "fp32", "fp16"]
+Report = Callable[[float, str], None]
+"""(fraction done 0..1, what is being done)."""
 
 DURATIONS = "/encoder/Clip_output_0"
 PROSODY_ENCODING = "/encoder/predictor/text_encoder/Concat_4_output_0"
@@ -58,23 +67,30 @@ PARTS: tuple[Part, ...] = (
 )
 
 
-def split(path: Path, folder: Path) -> None:
-    """Cut the whole graph at ``path`` into ``A.onnx`` … ``D.onnx`` in ``folder``, which appears whole or not at all.
+def build(source: Path, folder: Path, kind: Kind = "int8", report: Report | None = None) -> None:
+    """Cut the whole graph at ``source`` into ``A.onnx`` … ``D.onnx`` in ``folder``, which appears whole or not at all.
 
-    Raises ``ModelFileError`` when the file is no Kokoro graph of the known export.
+    ``int8`` keeps the file's integer products (for the CPU; D takes time weights, see ``kokoro_plain``); ``fp32`` and
+    ``fp16`` are plain opset-17 graphs. S is the same in all kinds: fp16 would break its phase.
+
+    Raises ``ModelFileError`` for another file or a full disk.
     """
     import onnx
 
+    tell = report or (lambda fraction, text: None)
+    tell(0.0, "reading the voice model")
     try:
-        model = onnx.load(str(path))
+        model = onnx.load(str(source))
     except Exception as error:  # protobuf's own class
-        raise ModelFileError(f"{path.name} is no ONNX file ({error}).", "Fetch the voice model again.") from error
-    working = folder.with_name(folder.name + ".part")
-    shutil.rmtree(working, ignore_errors=True)
+        raise ModelFileError(f"{source.name} is no ONNX file ({error}).", "Fetch the voice model again.") from error
+    working: Path | None = None
     try:
-        working.mkdir(parents=True)
-        for part in PARTS:
-            onnx.save(_extract(model, part, path.name), str(working / f"{part.name}.onnx"))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        working = folder.with_name(f"{folder.name}.part-{os.getpid()}")
+        working.mkdir()
+        for index, part in enumerate(PARTS):
+            tell(0.2 + 0.2 * index, f"preparing the voice, part {part.name}")
+            onnx.save(_shaped(_extract(model, part, source.name), part, kind), str(working / f"{part.name}.onnx"))
         shutil.rmtree(folder, ignore_errors=True)
         working.replace(folder)
     except OSError as error:
@@ -83,7 +99,21 @@ def split(path: Path, folder: Path) -> None:
             "Free disk space, or name another place with IDOL_MODELS.",
         ) from error
     finally:
-        shutil.rmtree(working, ignore_errors=True)
+        if working is not None:
+            shutil.rmtree(working, ignore_errors=True)
+    tell(1.0, "the voice is prepared")
+
+
+def _shaped(model: Any, part: Part, kind: Kind) -> Any:
+    if part.name == "S":
+        return plain_operators(kokoro_plain.plain_source(model))  # also three times faster than the STFT operator
+    if kind == "int8":
+        return kokoro_plain.weighted_means(model) if part.name == "D" else model
+    model = dequantise(model)
+    if part.name == "D":
+        model = kokoro_plain.plain_inverse(model)
+    model = plain_operators(kokoro_plain.instance_norms(model))
+    return kokoro_plain.half_precision(model) if kind == "fp16" else model
 
 
 def _extract(model: Any, part: Part, file: str) -> Any:
