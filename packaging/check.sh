@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${IDOL_VENV:-.venv}/bin
-"$bin/ruff" format --check --quiet .
+"$bin/ruff" format --check --quiet . || { echo "Not formatted. Run: $bin/ruff format ." >&2; exit 1; }
 "$bin/ruff" check --quiet .
 "$bin/mypy"
-"$bin/lint-imports" --no-cache > /dev/null || "$bin/lint-imports" --no-cache
+"$bin/lint-imports" --no-cache
 echo "checks passed"
