@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +15,28 @@ from tests.rig import Screen, SoundCard, missing_programs
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 DATA = Path(__file__).parent / "data"
+SCREEN_PROGRAMS = ("Xvfb", "openbox")
+SOUND_PROGRAMS = ("pulseaudio", "parec", "paplay")
+OUR_THREADS = ("idol-", "fetch-")
+
+
+def pytest_report_header() -> list[str]:
+    """What of the rig is not here: tests that need it fail, and say what to install."""
+    from engines.catalogue import load_catalogue
+    from engines.store import files_dir
+
+    lacking = missing_programs(*SCREEN_PROGRAMS, *SOUND_PROGRAMS)
+    absent = [model.id for model in load_catalogue().select(("test",)) if model.missing()]
+    try:
+        import tensorrt
+    except ImportError:
+        gpu = "no TensorRT, so tests marked gpu are skipped"
+    else:
+        gpu = f"TensorRT {tensorrt.__version__}"
+    return [
+        f"rig: {'complete' if not lacking else 'missing ' + ', '.join(lacking)}; {gpu}",
+        f"models: {files_dir()}" + (f", still to be fetched: {', '.join(absent)}" if absent else ""),
+    ]
 
 
 @pytest.fixture
@@ -31,19 +55,39 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_thread_left() -> Iterator[None]:
     """A test that leaves one of our threads behind fails."""
+    before = set(threading.enumerate())
     yield
-    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("idol-") and thread.is_alive()]
-    for thread in threading.enumerate():
-        if thread.name.startswith("idol-"):
+    left = []
+    for thread in set(threading.enumerate()) - before:
+        if thread.name.startswith(OUR_THREADS):
             thread.join(3)
-    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("idol-") and thread.is_alive()]
+            if thread.is_alive():
+                left.append(thread.name)
     assert not left, f"threads left behind: {left}"
+
+
+@pytest.fixture(autouse=True)
+def _no_timer_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test with Qt that leaves a repeating QTimer running fails: it would call into what is gone."""
+    yield
+    if "PySide6.QtCore" not in sys.modules or not {"qapp", "qtbot"} & set(request.fixturenames):
+        return
+    import shiboken6
+    from PySide6.QtCore import QTimer
+
+    gc.collect()
+    left = [
+        timer.objectName() or f"{timer.interval()} ms"
+        for timer in gc.get_objects()
+        if isinstance(timer, QTimer) and shiboken6.isValid(timer) and timer.isActive() and not timer.isSingleShot()
+    ]
+    assert not left, f"timers left running: {left}"
 
 
 @pytest.fixture(scope="session")
 def screen() -> Iterator[Screen]:
     """An X screen. Child processes get ``screen.environment``."""
-    lacking = missing_programs("Xvfb", "openbox")
+    lacking = missing_programs(*SCREEN_PROGRAMS)
     if lacking:
         pytest.fail(f"{', '.join(lacking)} not found. Install: apt-get install xvfb openbox")
     rig = Screen()
@@ -54,7 +98,7 @@ def screen() -> Iterator[Screen]:
 @pytest.fixture(scope="session")
 def sound() -> Iterator[SoundCard]:
     """A PulseAudio server of our own. Child processes get ``sound.environment``."""
-    lacking = missing_programs("pulseaudio", "parec")
+    lacking = missing_programs(*SOUND_PROGRAMS)
     if lacking:
         pytest.fail(f"{', '.join(lacking)} not found. Install: apt-get install pulseaudio pulseaudio-utils")
     rig = SoundCard()

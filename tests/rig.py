@@ -6,11 +6,12 @@ Each process is started here and ended here, by its id.
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,10 +22,13 @@ class Processes:
 
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def start(self, command: Sequence[str], environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str], environment: dict[str, str] | None = None, keep: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
+        """``keep``: file descriptors the process inherits."""
         process = subprocess.Popen(
             list(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **(environment or {})}, pass_fds=tuple(keep),
         )  # fmt: skip
         self.running.append(process)
         return process
@@ -49,30 +53,41 @@ class Screen:
 
     def __init__(self, width: int = 1280, height: int = 900) -> None:
         self._processes = Processes()
-        for number in range(90, 140):
-            if not Path(f"/tmp/.X11-unix/X{number}").exists() and not Path(f"/tmp/.X{number}-lock").exists():
-                break
+        reading, writing = os.pipe()
+        try:  # Xvfb takes a free display itself and writes its number when it is ready
+            self._processes.start(
+                ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "+extension", "GLX",
+                 "+extension", "Composite", "-noreset", "-nolisten", "tcp"],
+                keep=(writing,),
+            )  # fmt: skip
+            os.close(writing)
+            told = b""
+            while not told.endswith(b"\n") and select.select([reading], [], [], 15)[0]:
+                block = os.read(reading, 16)
+                if not block:
+                    break
+                told += block
+        finally:
+            os.close(reading)
+        number = told.decode().strip()
+        if not number:
+            self._processes.stop()
+            raise RuntimeError("Xvfb did not start within 15 s. Is /tmp/.X11-unix writable?")
         self.display = f":{number}"
         self.environment = {"DISPLAY": self.display, "QT_QPA_PLATFORM": "xcb", "LIBGL_ALWAYS_SOFTWARE": "1"}
-        self._processes.start(
-            ["Xvfb", self.display, "-screen", "0", f"{width}x{height}x24", "+extension", "GLX", "-noreset",
-             "-nolisten", "tcp"]
-        )  # fmt: skip
-        self._wait(lambda: Path(f"/tmp/.X11-unix/X{number}").exists(), "Xvfb")
         self._processes.start(["openbox"], self.environment)
         time.sleep(0.3)
 
     def stop(self) -> None:
         self._processes.stop()
 
-    @staticmethod
-    def _wait(ready: object, name: str) -> None:
-        assert callable(ready)
-        deadline = time.monotonic() + 10
-        while not ready():
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{name} did not start within 10 s")
-            time.sleep(0.05)
+
+def _wait(ready: Callable[[], bool], name: str) -> None:
+    deadline = time.monotonic() + 10
+    while not ready():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{name} did not start within 10 s")
+        time.sleep(0.05)
 
 
 class SoundCard:
@@ -106,7 +121,7 @@ class SoundCard:
              "--use-pid-file=no", "--disallow-exit=no"],
             self.environment,
         )  # fmt: skip
-        Screen._wait(self._socket.exists, "PulseAudio")
+        _wait(self._socket.exists, "PulseAudio")
         time.sleep(0.3)
 
     def stop_server(self) -> None:

@@ -180,4 +180,4 @@ def probe(name: str) -> tuple[dict[str, Any] | None, str]:
             return (None, str(answer["error"])) if "error" in answer else (answer, "")
     words = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     how = f"crashed with signal {-done.returncode}" if done.returncode < 0 else f"ended with status {done.returncode}"
-    return None, f"it {how}" + (f": {words[-1][:200]}" if words else "")
+    return None, f"it {how}" + (f": {' '.join(words[-3:])[-300:]}" if words else "")
