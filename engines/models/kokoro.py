@@ -22,10 +22,8 @@ SAMPLE_RATE = 24_000
 FRAME_SAMPLES = 600
 MAX_TOKENS = 510
 """Longest token sequence between the two boundary tokens; style tables have one row per length."""
-LEADING_FRAMES = 6
-"""Frames decoded before the first symbol: its sound begins up to 4 frames before it."""
-TRAILING_FRAMES = 4
-"""Frames decoded after the last one that the predicted energy calls audible."""
+MARGIN_FRAMES = 4
+"""Frames decoded before the first and after the last one that the predicted energy calls audible."""
 SILENT_ENERGY = -5.0
 """Predicted energy below which a half-frame is silent: speech is at 0 to 10, silence at -9."""
 _EDGE_FRAMES = 2
@@ -186,12 +184,12 @@ class KokoroEngine:
 def audible_frames(durations: NDArray[np.int64], energy: NDArray[np.float32]) -> tuple[int, int]:
     """[begin, end) of the frames worth decoding. ``energy`` [1, 2 · frames] is the predicted one."""
     total = int(durations.sum())
-    begin = max(0, int(durations[0]) - LEADING_FRAMES)
     loud = np.flatnonzero(energy.reshape(-1) > SILENT_ENERGY)
     if not len(loud):
-        return begin, total
-    end = int(loud[-1]) // 2 + 1 + TRAILING_FRAMES
-    return begin, min(total, max(end, begin + LEADING_FRAMES + TRAILING_FRAMES))
+        return 0, total
+    # A fricative can begin six frames before its symbol, so the first symbol alone would be no safe mark.
+    begin = max(0, min(int(loud[0]) // 2, int(durations[0])) - MARGIN_FRAMES)
+    return begin, min(total, max(int(loud[-1]) // 2 + 1, begin + MARGIN_FRAMES) + MARGIN_FRAMES)
 
 
 def time_weights(frames: int, rate: int, cut_before: int, cut_after: int) -> NDArray[np.float32]:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engines.errors import ModelFileError
+from engines.errors import ModelFileError, SessionError
 from engines.models.kokoro import MAX_TOKENS, KokoroEngine
 from idol.seams import LANGUAGES, Clause, Language, PhonemeSpan, RuntimeInfo, Samples, Speech
 from idol.voice.alignment import phoneme_spans, trim
+from idol.voice.leads import lead_of
 from idol.voice.phonemes import Phonemizer
 
 Progress = Callable[[float, str], None]
@@ -23,8 +24,8 @@ _MAX_PIECE = 200
 """Phonemes per synthesis: Kokoro rushes and mumbles in longer ones."""
 _WARM: dict[Language, str] = {
     "en": "Hello there, this is a fairly long sentence, so that the engine takes the memory of a long one now.",
-    "zh": "你好，很高兴见到你。",
-    "ja": "こんにちは、はじめまして。",
+    "zh": "你好，很高兴见到你，今天我们一起玩一个很有意思的游戏，你准备好了吗？",
+    "ja": "こんにちは、はじめまして。今日は一緒に楽しいゲームをして遊びましょうね。",
 }
 
 
@@ -51,13 +52,18 @@ class KokoroVoice:
         return tuple(name for name in names if name[:1] in _PREFIXES[language])
 
     def warm(self, languages: tuple[Language, ...] = LANGUAGES, progress: Progress | None = None) -> None:
-        """Load dictionaries and run once per language, so that the first reply pays for neither."""
+        """Load dictionaries and run once per language, so that the first reply pays for neither (about 1.2 s each)."""
         for index, language in enumerate(languages):
             if progress is not None:
                 progress(index / len(languages), f"warming the voice ({language})")
             voices = self.voices(language)
             if voices:
                 self.speak(Clause(0, 0, _WARM[language], "neutral", language), voices[0])
+
+    def preload(self, languages: tuple[Language, ...] = LANGUAGES) -> None:
+        """Load dictionaries only. May run on another thread while ``speak`` works."""
+        for language in languages:
+            self._phonemizer.load(language)
 
     def speak(self, clause: Clause, voice: str, speed: float = 1.0) -> Speech | None:
         """Raises ``ModelFileError`` for an unknown voice (valid names are listed) and ``SessionError``."""
@@ -66,6 +72,8 @@ class KokoroVoice:
             raise ModelFileError(
                 f"There is no voice {voice!r}.", f"Installed voices: {', '.join(self._engine.voice_names)}."
             )
+        if not 0.5 <= speed <= 2.0:
+            raise SessionError(f"The speed of speech is {speed}.", "Choose 0.5 to 2.")
         spoken = self._phonemizer.spoken(clause.text, clause.language)
         symbols = self._phonemizer.phonemes(spoken, clause.language) if spoken else ""
         if not re.search(r"[^\s.,;:!?—…“”()\"']", symbols):
@@ -97,7 +105,7 @@ class KokoroVoice:
     ) -> tuple[Samples, tuple[PhonemeSpan, ...]]:
         ids = [self._engine.vocabulary[symbol] for symbol in symbols]
         made = self._engine.synthesise(ids, voice, speed)
-        spans = phoneme_spans(symbols, made.durations, language)
+        spans = phoneme_spans(symbols, made.durations, lead_of(voice, language))
         return trim(made.audio, spans, symbols)
 
 

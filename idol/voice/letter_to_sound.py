@@ -7,6 +7,7 @@ of Elovitz et al. 1976 (the NRL rules), in Kokoro's symbols, with the stress on 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 
 # (left context, letters, right context) -> sounds; the first rule that fits wins. Contexts are regular expressions.
@@ -40,21 +41,38 @@ _COMPILED = tuple(
     for left, letters, right, sounds in _RULES
 )
 _VOWELS = "AIOWYiuæɑɛɪɔəʌɜʊ"
-_LETTERS = {
+LETTERS = {
     "a": "ˈA", "b": "bˈi", "c": "sˈi", "d": "dˈi", "e": "ˈi", "f": "ˈɛf", "g": "ʤˈi", "h": "ˈAʧ", "i": "ˈI", "j": "ʤˈA",
     "k": "kˈA", "l": "ˈɛl", "m": "ˈɛm", "n": "ˈɛn", "o": "ˈO", "p": "pˈi", "q": "kjˈu", "r": "ˈɑɹ", "s": "ˈɛs",
     "t": "tˈi", "u": "jˈu", "v": "vˈi", "w": "dˈʌbᵊlju", "x": "ˈɛks", "y": "wˈI", "z": "zˈi",
 }  # fmt: skip
 
+_PLAIN = {
+    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "th", "þ": "th", "ı": "i", "ŋ": "ng", "ſ": "s",
+    "Æ": "Ae", "Œ": "Oe", "Ø": "O", "Ł": "L", "Đ": "D", "Ð": "Th", "Þ": "Th", "ẞ": "SS",
+}  # fmt: skip
+CHAT_WORDS = {
+    "vtuber": "vˈitˌubəɹ", "vtubers": "vˈitˌubəɹz", "hana": "hˈɑnə", "senpai": "sˈɛnpˌI", "sensei": "sˈɛnsˌA",
+    "waifu": "wˈIfu", "otaku": "Otˈɑku", "kawaii": "kəwˈI", "arigato": "ˌɑɹiɡˈɑtO", "sakura": "sˈɑkəɹə",
+    "konnichiwa": "kOnˌiʧiwˈɑ", "nya": "njˈɑ", "nyan": "njˈɑn", "uwu": "ˈuwˌu", "owo": "ˈOwˌO", "lol": "lˈOl",
+    "haha": "hˈɑhˌɑ", "hahaha": "hˈɑhɑhˌɑ", "hehe": "hˈɛhˌɛ", "hihi": "hˈihˌi", "shh": "ʃˈʊʃ", "psst": "psˈɪst",
+    "hmm": "hˈəm", "mm": "ˈəm", "mhm": "mhˈəm", "uh": "ˈʌ", "uhm": "ˈʌm", "um": "ˈʌm", "grr": "ɡˈɜɹ", "brr": "bˈɜɹ",
+    "pfft": "fˈʊt", "tsk": "tˈɪsk", "ugh": "ˈʌɡ", "yeah": "jˈɛə", "poggers": "pˈɑɡəɹz", "pog": "pˈɑɡ", "sus": "sˈʌs",
+    "emote": "ˈimOt", "emotes": "ˈimOts", "livestream": "lˈIvstɹˌim", "livestreams": "lˈIvstɹˌimz",
+    "livestreaming": "lˈIvstɹˌimɪŋ", "subathon": "sˈʌbəθˌɑn",
+}  # fmt: skip
+"""Words of the chat that dictionaries lack or say otherwise."""
+
 
 def spell(word: str) -> str:
-    """The letters' names, one after another, for acronyms."""
-    return " ".join(_LETTERS[letter] for letter in word.lower() if letter in _LETTERS)
+    """The letters' names run together, the last one stressed, as acronyms are said. '' without letters."""
+    names = [LETTERS[letter] for letter in word.lower() if letter in LETTERS]
+    return "".join(name.replace("ˈ", "ˌ") for name in names[:-1]) + (names[-1] if names else "")
 
 
 def sounds_of(word: str, known: Callable[[str], str | None]) -> str:
     """Phonemes of an unknown ``word``; ``known`` gives a dictionary's phonemes or None. '' only without letters."""
-    letters = re.sub("[^a-z]", "", _plain(word.lower()))
+    letters = re.sub("[^a-z]", "", without_accents(word.lower()))
     if not letters:
         return ""
     compact = re.sub("[^A-Za-z]", "", word)
@@ -67,10 +85,10 @@ def sounds_of(word: str, known: Callable[[str], str | None]) -> str:
     return _stressed(_by_rule(letters))
 
 
-def _plain(word: str) -> str:
-    import unicodedata
-
-    return "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
+def without_accents(word: str) -> str:
+    """``word`` in plain Latin letters: é as e, ß as ss, ł as l."""
+    plain = "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
+    return "".join(_PLAIN.get(letter, letter) for letter in plain)
 
 
 def _by_rule(letters: str) -> str:

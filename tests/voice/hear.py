@@ -86,6 +86,7 @@ def units(text: str, language: Language) -> list[str]:
     """What is counted: words in English, characters in Chinese, kana in Japanese."""
     text = unicodedata.normalize("NFKC", text)
     if language == "en":
+        text = re.sub(r"(?<=\w)\.(?=com\b)", " dot ", text)
         text = words_en(text.replace("’", "'")).lower().replace("favourite", "favorite").replace("let's", "let us")
         return re.findall(r"[a-z']+", text.replace("-", " "))
     if language == "zh":
@@ -105,11 +106,8 @@ def units(text: str, language: Language) -> list[str]:
 
 def _as_sounded(kana: str) -> str:
     """Kana as they sound: particles は/へ/を are given as わ/え/お by the analyser, long vowels as ー."""
-    long = {"おう": "おー", "こう": "こー", "そう": "そー", "とう": "とー", "のう": "のー", "ほう": "ほー", "もう": "もー", "よう": "よー",
-            "ょう": "ょー", "ろう": "ろー", "ごう": "ごー", "ぞう": "ぞー", "どう": "どー", "ぼう": "ぼー", "ゅう": "ゅー", "すう": "すー",
-            "えい": "えー", "けい": "けー", "せい": "せー", "てい": "てー", "ねい": "ねー", "めい": "めー", "れい": "れー"}  # fmt: skip
-    for written, sounded in long.items():
-        kana = kana.replace(written, sounded)
+    kana = re.sub("(?<=[おこそとのほもよろごぞどぼょ])う", "ー", kana)
+    kana = re.sub("(?<=[えけせてねへめれげぜで])い", "ー", re.sub("(?<=[ゅす])う", "ー", kana))
     return kana.replace("ぢ", "じ").replace("づ", "ず")
 
 

@@ -75,6 +75,11 @@ JAPANESE = (
     ("おやすみなさい、また明日ね。", "おやすみなさいまたあしたね"),
 )
 
-PERSON_LINE = "*waves* Look 👉🏽 https://www.example.com/a?b=1 — we start at **7:30**, it costs $12.50 and needs 3.5GB! 🎉✨"
+PERSON_LINE = (
+    "*waves* Look 👉🏽 https://www.example.com/a?b=1 — we start at **7:30**, it costs $12.50 and needs 3.5GB! 🎉✨"
+)
 """Emoji, asterisks, a link and figures in one line."""
-PERSON_WORDS = "look example dot com we start at seven thirty it costs twelve dollars and fifty cents and needs three point five gigabytes"
+PERSON_WORDS = (
+    "look example dot com we start at seven thirty it costs twelve dollars and fifty cents"
+    " and needs three point five gigabytes"
+)
