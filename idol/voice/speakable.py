@@ -67,6 +67,7 @@ _TIMES = {"en": " times ", "zh": "乘", "ja": "かける"}
 def speakable(text: str, language: Language) -> str:
     """``text`` without what cannot be said, in one line. May be ''."""
     text = text[:LONGEST]
+    text = re.sub(r"(\d{30})\d+", r"\1…", text)  # nobody reads on, and the number rules need an end
     text = _FENCE.sub(" ", text)
     text = _IMAGE.sub(r" \1 ", text)
     text = _LINK.sub(r"\1", text)
