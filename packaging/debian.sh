@@ -77,7 +77,7 @@ make_venv() {
   local quiet=-q
   [ -t 1 ] && quiet=""
   "$folder/bin/python" -m pip install -q --upgrade "pip>=25.2" && # resumes broken downloads
-    "$folder/bin/python" -m pip install $quiet --editable ".${extra:+[$extra]}" || {
+    PYTHONWARNINGS=ignore "$folder/bin/python" -m pip install $quiet --editable ".${extra:+[$extra]}" || {
     echo "The Python packages could not be installed. Check the network, then start again: what is done is kept." >&2
     return 1
   }
