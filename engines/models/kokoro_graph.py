@@ -20,7 +20,7 @@ from engines.models import kokoro_plain
 from engines.models.dequantise_graph import dequantise
 from engines.models.graph_surgery import plain_operators
 
-BUILDER_VERSION = 2
+BUILDER_VERSION = 3
 """Raised whenever the graphs come out differently: built graphs are kept under this number."""
 
 Kind = Literal["int8", "fp32", "fp16"]
@@ -47,6 +47,10 @@ class Part:
     outputs: tuple[str, ...]
 
 
+_SHAPES: dict[str, tuple[int | str, ...]] = {
+    DURATIONS: (1, "n"), PROSODY_ENCODING: (1, "n", 640), TEXT_ENCODING: (1, 512, "n"), F0: (1, "F"),
+    ENERGY: (1, "F"), SOURCE: (1, 22, "S"), AUDIO: ("samples",),
+}  # fmt: skip
 _TOKENS = ("tokens", "int64", (1, "n"))
 _STYLE = ("style", "float", (1, 256))
 PARTS: tuple[Part, ...] = (
@@ -147,7 +151,7 @@ def _extract(model: Any, part: Part, file: str) -> Any:
             nodes,
             f"kokoro_{part.name}",
             [helper.make_tensor_value_info(name, kinds[kind], list(shape)) for name, kind, shape in part.inputs],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in part.outputs],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, list(_SHAPES[name])) for name in part.outputs],
             [tensor for tensor in graph.initializer if tensor.name in used],
         ),
         opset_imports=_used_domains(model, nodes),

@@ -80,7 +80,7 @@ class Phonemizer:
                 continue
             self.load(route)
             out.append(self._say[route](piece))
-        joined = re.sub(r"([,.!?;:…”)])(?=[^\s,.!?;:…”)])", r"\1 ", tidy(" ".join(out)))
+        joined = re.sub(r"([,.!?;:…”)])(?=[^\s,.!?;:…”)])", r"\1 ", tidy(" ".join(out).replace("-", " ")))
         joined = re.sub(r"\s*([“(])\s*", r" \1", joined).strip()
         kept = []
         for symbol in joined:
@@ -147,6 +147,9 @@ def _load_japanese() -> Callable[[str], str]:
     from misaki import ja
 
     convert = ja.JAG2P("pyopenjtalk")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the analyser opens its second dictionary by a name that is deprecated
+        convert("風")  # a homograph, so that it is opened now
 
     def say(text: str) -> str:
         # misaki appends a pitch mark per sound, for which the vocabulary has no place: the sounds are the first half.

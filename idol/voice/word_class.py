@@ -62,7 +62,8 @@ def word_class(words: Sequence[str], at: int) -> str:
         return "VBD" if after in ("up", "down", "around", "the", "it") else ""
     if before in _MODALS or before in _SUBJECTS:
         return "VERB"
-    if before in _HAVE:
+    asked = _at(words, at - 2) in ("let", "make", "makes", "help", "helps")
+    if before in _HAVE or (asked and before in ("me", "us", "him", "her", "them", "you", "it")):
         return "VERB"
     if before in _BE:
         return "ADJ"

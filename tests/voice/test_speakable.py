@@ -17,7 +17,8 @@ from tests.voice.cases import CHINESE, ENGLISH, JAPANESE
 
 PHONEMIZER = Phonemizer(frozenset())
 SPEAKABLE = re.compile(
-    "[A-Za-z\u00c0-\u024f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff々〆〇 '’,.!?;:…—\\-\"“”()，。！？；：、「」『』《》【】（）·・]*"
+    "[A-Za-z\u00c0-\u024f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff々〆〇 "
+    "'’,.!?;:…—\\-\"“”()，。！？；：、「」『』《》【】（）·・]*"
 )
 
 
@@ -47,7 +48,9 @@ def test_there_are_enough_cases() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
-    "nothing", ["", "   ", "🎉✨", "👨‍👩‍👧🇯🇵1️⃣", "*smiles*", "...", "!?!?", "(╯°□°）╯︵ ┻━┻", "\x00\x07\u200b\ufeff", "```\ncode\n```", "---"]
+    "nothing",
+    ["", "   ", "🎉✨", "👨‍👩‍👧🇯🇵1️⃣", "*smiles*", "...", "!?!?", "(╯°□°）╯︵ ┻━┻",
+     "\x00\x07\u200b\ufeff", "```\ncode\n```", "---"]
 )  # fmt: skip
 def test_nothing_to_say(nothing: str, language: Language) -> None:
     assert PHONEMIZER.spoken(nothing, language) == ""
@@ -56,7 +59,9 @@ def test_nothing_to_say(nothing: str, language: Language) -> None:
 MESSY = st.text(
     alphabet=st.one_of(
         st.characters(),
-        st.sampled_from("0123456789.,:/-%$€£¥#@*_~`()[]<>+=&'\"!?…。、！？年月日时時分点個个 \n\t\u200d\ufe0f\U0001f600"),
+        st.sampled_from(
+            "0123456789.,:/-%$€£¥#@*_~`()[]<>+=&'\"!?…。、！？年月日时時分点個个 \n\t\u200d\ufe0f\U0001f600"
+        ),
         st.sampled_from("abcXYZ漢字かなカナ你好"),
     ),
     max_size=120,
@@ -97,7 +102,9 @@ def test_years(number: int, words: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
-    "piece", ["a", "1", "*", "(", "[", "<", "😀", "1,", "a.b.", "http://", "@", "#a", "**a", "```", "你", "あ", "ー", "0-", "$1", "\n- ",
+    "piece",
+    ["a", "1", "*", "(", "[", "<", "😀", "1,", "a.b.", "http://", "@", "#a", "**a", "```", "你", "あ", "ー", "0-",
+     "$1", "\n- ",
               "a@b.", ":", "x:", "1/", "((", "![", "~", "&#", "A ", "w"]
 )  # fmt: skip
 def test_ten_thousand_characters_do_not_hang(piece: str, language: Language) -> None:
