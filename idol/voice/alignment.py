@@ -37,11 +37,14 @@ def phoneme_spans(symbols: str, durations: NDArray[np.int64], lead: float) -> li
         start, end = int(ends[index]), int(ends[index + 1])
         if symbol in _INTO_NEXT:
             waiting_start = start if waiting_start is None else waiting_start
-        elif symbol in _MODIFIERS and spans and spans[-1].end == start:
-            spans[-1] = PhonemeSpan(spans[-1].phoneme + symbol, spans[-1].start, end)
+        elif symbol in _MODIFIERS:
+            if waiting_start is None and spans and spans[-1].end == start and spans[-1].phoneme not in _PAUSES:
+                spans[-1] = PhonemeSpan(spans[-1].phoneme + symbol, spans[-1].start, end)
         else:
-            mark, begin = ("", start) if waiting_start is None else ("ˈ", waiting_start)
-            spans.append(PhonemeSpan(mark + symbol, begin, end))
+            if waiting_start is None or symbol in _PAUSES:
+                spans.append(PhonemeSpan(symbol, start, end))
+            else:
+                spans.append(PhonemeSpan("ˈ" + symbol, waiting_start, end))
             waiting_start = None
     return spans
 

@@ -106,7 +106,17 @@ class KokoroVoice:
         ids = [self._engine.vocabulary[symbol] for symbol in symbols]
         made = self._engine.synthesise(ids, voice, speed)
         spans = phoneme_spans(symbols, made.durations, lead_of(voice, language))
-        return trim(made.audio, spans, symbols)
+        return trim(limited(made.audio), spans, symbols)
+
+
+def limited(samples: Samples) -> Samples:
+    """``samples`` within -1..1: some voices peak above it. Up to 0.7 nothing changes; beyond, a soft knee."""
+    knee = 0.7
+    size = np.abs(samples)
+    if not len(samples) or float(size.max()) <= knee:
+        return samples
+    bent = knee + (1 - knee) * np.tanh((size - knee) / (1 - knee))
+    return np.where(size > knee, np.copysign(bent, samples), samples).astype(np.float32)
 
 
 def split_symbols(symbols: str, limit: int = _MAX_PIECE) -> list[str]:

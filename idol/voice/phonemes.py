@@ -152,9 +152,12 @@ def _load_japanese() -> Callable[[str], str]:
         convert("風")  # a homograph, so that it is opened now
 
     def say(text: str) -> str:
-        # misaki appends a pitch mark per sound, for which the vocabulary has no place: the sounds are the first half.
-        both, _ = convert(text.translate(_JA_PUNCTUATION))
-        sounds = both[: len(both) // 2].replace("❓", "")
-        return "".join(_JA_SYMBOLS.get(symbol, symbol) for symbol in sounds)
+        out = []
+        # The analyser refuses long texts: they go in sentence by sentence, or in stretches where there is no mark.
+        for sentence in re.findall(r"[^。！？]{1,200}[。！？]*|[。！？]+", text.translate(_JA_PUNCTUATION)):
+            # misaki appends a pitch mark per sound, for which the vocabulary has no place: the first half is sounds.
+            both, _ = convert(sentence)
+            out.append(both[: len(both) // 2].replace("❓", ""))
+        return "".join(_JA_SYMBOLS.get(symbol, symbol) for symbol in " ".join(out))
 
     return say

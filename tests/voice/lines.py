@@ -79,7 +79,8 @@ PERSON_LINE = (
     "*waves* Look 👉🏽 https://www.example.com/a?b=1 — we start at **7:30**, it costs $12.50 and needs 3.5GB! 🎉✨"
 )
 """Emoji, asterisks, a link and figures in one line."""
-PERSON_WORDS = (
-    "look example dot com we start at seven thirty it costs twelve dollars and fifty cents"
-    " and needs three point five gigabytes"
-)
+PERSON_HEARD = (
+    r"look,? ?example(\.| dot )com", r"start at \$?(7[:.]30|seven thirty)", r"\$12\.50|twelve dollars and fifty cents",
+    r"(3\.5|three point five) ?(gb|gigabytes)",
+)  # fmt: skip
+"""What must be found in what a listener writes down, in lower case. (Whisper may take 7:30 for a price too.)"""
