@@ -55,5 +55,5 @@ def may_start(held_seconds: float, needed_seconds: float, held_for: float, patie
 
 
 def start_delay(held_seconds: float, needed_seconds: float, most: float = 1.2) -> float:
-    """How long the held sound must still wait so that ``needed_seconds`` of work end before it does, at most ``most``."""
+    """Seconds the held sound must still wait so that ``needed_seconds`` of work end first; at most ``most``."""
     return min(most, max(0.0, needed_seconds * 1.1 - held_seconds))

@@ -23,7 +23,7 @@ _PREFIXES: dict[Language, str] = {"en": "ab", "zh": "z", "ja": "j"}
 _MAX_PIECE = 200
 """Phonemes per synthesis: Kokoro rushes and mumbles in longer ones."""
 _WARM: dict[Language, str] = {
-    "en": "Hello there, this is a fairly long sentence, so that the engine takes the memory of a long one now.",
+    "en": "Hello there, it is so nice to have all of you here with me.",
     "zh": "你好，很高兴见到你，今天我们一起玩一个很有意思的游戏，你准备好了吗？",
     "ja": "こんにちは、はじめまして。今日は一緒に楽しいゲームをして遊びましょうね。",
 }

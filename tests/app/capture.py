@@ -38,7 +38,8 @@ class Recorder:
         environment = dict(os.environ)
         self._video = subprocess.Popen(
             ["ffmpeg", "-loglevel", "error", "-f", "x11grab", "-draw_mouse", "0", "-framerate", str(fps),
-             "-video_size", f"{width}x{height}", "-i", f"{display}+{x},{y}", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"],
+             "-video_size", f"{width}x{height}", "-i", f"{display}+{x},{y}",
+             "-pix_fmt", "rgb24", "-f", "rawvideo", "-"],
             stdout=subprocess.PIPE, env=environment,
         )  # fmt: skip
         self._audio = subprocess.Popen(
