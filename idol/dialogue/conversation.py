@@ -72,10 +72,13 @@ class Conversation:
     def stats(self) -> GenerationStats | None:
         return self._llm.last_stats if self._llm is not None else None
 
-    def prime(self, language: Language) -> None:
-        """Prefill the constant part of the prompts in ``language``."""
-        if self._llm is not None and self._prompts is not None:
-            self._llm.prime(self._prompts.constant(language))
+    def prime(self, language: Language, interrupted: Callable[[], bool] | None = None) -> None:
+        """Prefill the constant part of the prompts in ``language``, or stop between two chunks of it."""
+        if (
+            self._llm is not None
+            and self._prompts is not None
+            and self._llm.prime(self._prompts.constant(language), interrupted)
+        ):
             self._unprimed = [other for other in self._unprimed if other != language]
 
     def prepare(self, interrupted: Callable[[], bool]) -> bool:

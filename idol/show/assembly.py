@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from engines.errors import EngineError, ModelFileError
+from engines.errors import Cancelled, EngineError, ModelFileError
 from engines.store import files_dir
 from idol.audio import open_output
 from idol.dialogue.conversation import Conversation
@@ -64,8 +64,10 @@ def _load(
         conversation = _conversation(settings, persona, llm, seed, remember)
         language = _first_language()
         notify(f"her memory of who she is ({language})", None)
-        conversation.prime(language)
+        conversation.prime(language, cancelled)
+        _stop_if(cancelled)
         voice.warm((language,), _stage(notify, "voice"))
+        _stop_if(cancelled)
     except BaseException:
         voice.close()
         if llm is not None:
@@ -73,6 +75,11 @@ def _load(
         raise
     line = SpeechLine(open_output(settings.audio), RulePlanner(), FaceTrack())
     return Engines(conversation, voice, line, settings.voice.name_for, settings.voice.speed)
+
+
+def _stop_if(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise Cancelled("Loading was cancelled.")
 
 
 def _stage(notify: Notify, what: str) -> Callable[[float, str], None]:
@@ -131,8 +138,14 @@ def _load_llm(settings: Settings, notify: Notify, cancelled: Callable[[], bool])
         if wanted != "auto" or last or known is not None:
             return model
         notify("measuring this machine (once)", None)
-        measure_speed(model, 4)
-        speed = max(measure_speed(model), measure_speed(model))
+        try:
+            measure_speed(model, 4)
+            _stop_if(cancelled)
+            speed = max(measure_speed(model), measure_speed(model))
+            _stop_if(cancelled)
+        except BaseException:
+            model.close()
+            raise
         speeds.put(path, speed)
         if speed >= ENOUGH_TOKENS_PER_SECOND:
             return model

@@ -28,6 +28,7 @@ from idol.show.interface import (
 )
 from idol.show.latency import LatencyBook, TurnRecord
 from idol.show.pacing import Rates
+from idol.show.priority import yield_to_the_picture
 from idol.show.speech_line import MouthRelease
 from idol.show.turn_queue import TurnQueue
 from idol.show.turn_runner import TurnRunner
@@ -161,6 +162,7 @@ class Show:
     # -- worker thread -------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        yield_to_the_picture()
         try:
             with ExitStack() as owned:
                 engines = self._load_engines(owned)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -132,6 +131,8 @@ class MainWindow(QMainWindow):
         self._progress.setFixedWidth(180)
         self._action = QPushButton()
         self._action.setVisible(False)
+        self._action.clicked.connect(self._act)
+        self._do: Callable[[], None] | None = None
         volume = QWidget()
         row = QHBoxLayout(volume)
         row.setContentsMargins(0, 0, 12, 0)
@@ -340,10 +341,11 @@ class MainWindow(QMainWindow):
         self._loading(text, fraction)
         self._action.setVisible(bool(button))
         self._action.setText(button)
-        with contextlib.suppress(RuntimeError, TypeError):
-            self._action.clicked.disconnect()
-        if do is not None:
-            self._action.clicked.connect(lambda _checked=False: do())
+        self._do = do
+
+    def _act(self) -> None:
+        if self._do is not None:
+            self._do()
 
     # -- settings ------------------------------------------------------------------------------------------------
 
@@ -392,6 +394,7 @@ class MainWindow(QMainWindow):
             self.clock.stop()
             self._slow.stop()
             self._bridge.close()
+            self.hide()  # gone at once, even while an engine ends its last step
             started = time.monotonic()
             try:
                 self._show.close()
