@@ -63,7 +63,9 @@ vec3 toon(vec3 base, vec3 normal, vec3 view, vec4 uv) {
         vec2 sphere = vec2(dot(side, normal), dot(up, normal)) * 0.495 + 0.5;
         rim += m_matcap.rgb * texture(u_matcap, vec2(sphere.x, 1.0 - sphere.y)).rgb;
     }
+#ifdef RIM
     rim += m_rim.rgb * pow(clamp(1.0 - dot(normal, view) + m_matcap.w, 0.0, 1.0), max(m_rim.w, 1e-5));
+#endif
     if (has(FLAG_RIM_TEXTURE)) rim *= texture(u_rim, moved_uv(uv, m_rim_uv, m_rim_uv2)).rgb;
     vec3 received = f_light_color.rgb * lit + around;
     return color + rim * mix(vec3(1.0), received, m_toon.w);
@@ -88,11 +90,11 @@ void main() {
     vec4 base = m_base * v_color;
     if (has(FLAG_BASE_TEXTURE)) base *= texture(u_base, moved_uv(uv, m_base_uv, m_base_uv2));
     float alpha = 1.0;
-    if (m_flags.z == 1u) {
+    if (ALPHA == 1u) {
         // With multisampling the cut edge becomes coverage; one pixel wide, so that it stays sharp.
         alpha = clamp((base.a - m_shade.w) / max(fwidth(base.a), 1e-4) + 0.5, 0.0, 1.0);
         if (alpha <= 0.0) discard;
-    } else if (m_flags.z == 2u) {
+    } else if (ALPHA == 2u) {
         alpha = base.a;
         if (alpha <= 0.002) discard;
     }
@@ -103,9 +105,9 @@ void main() {
     if (has(FLAG_NORMAL_TEXTURE)) normal = bumped(normal, moved_uv(uv, m_normal_uv, m_normal_uv2));
 #endif
     vec3 color;
-    if (m_flags.y == 0u) {
+    if (SHADING == 0u) {
         color = base.rgb;
-    } else if (m_flags.y == 1u) {
+    } else if (SHADING == 1u) {
         color = lit_surface(base.rgb, normal, view);
     } else {
         color = toon(base.rgb, normal, view, uv);

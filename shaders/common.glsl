@@ -30,8 +30,10 @@ layout(std140) uniform Material {
     vec4 m_rim_uv; vec4 m_rim_uv2;
     vec4 m_outline_uv; vec4 m_outline_uv2;
     vec4 m_mask_uv; vec4 m_mask_uv2;
-    uvec4 m_flags;         // bits below, shading (0 unlit, 1 lit, 2 MToon), alpha mode (0 opaque, 1 mask, 2 blend)
 };
+
+// Every material has a program of its own kind: FLAGS (bits below), SHADING (0 unlit, 1 lit, 2 MToon), ALPHA (0 opaque,
+// 1 mask, 2 blend), RIM and TURNED_UV are constants, so what a material lacks costs nothing, also where the CPU draws.
 
 const uint FLAG_BASE_TEXTURE = 1u;
 const uint FLAG_SHADE_TEXTURE = 2u;
@@ -47,15 +49,15 @@ const uint FLAG_SCROLLS = 1024u;
 
 uniform sampler2D u_base, u_shade, u_normal, u_emissive, u_shift, u_matcap, u_rim, u_outline_width, u_mask;
 
-bool has(uint flag) { return (m_flags.x & flag) != 0u; }
+bool has(uint flag) { return (FLAGS & flag) != 0u; }
 
 // KHR_texture_transform: scale, then rotate, then move.
 vec2 moved_uv(vec4 sets, vec4 a, vec4 b) {
-    vec2 uv = b.y > 0.5 ? sets.zw : sets.xy;
-    uv *= a.zw;
-    if (b.x != 0.0) {
-        float c = cos(b.x), s = sin(b.x);
-        uv = vec2(c * uv.x + s * uv.y, c * uv.y - s * uv.x);
-    }
-    return uv + a.xy;
+#ifdef TURNED_UV
+    vec2 uv = (b.y > 0.5 ? sets.zw : sets.xy) * a.zw;
+    float c = cos(b.x), s = sin(b.x);
+    return vec2(c * uv.x + s * uv.y, c * uv.y - s * uv.x) + a.xy;
+#else
+    return sets.xy * a.zw + a.xy;
+#endif
 }

@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> int:
     _log_to_file()
+    sys.setswitchinterval(0.0005)
     try:
         from PySide6.QtCore import QTimer
         from PySide6.QtGui import QSurfaceFormat
@@ -56,16 +57,17 @@ def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> in
     except ImportError as error:
         print(f"Qt cannot start: {error}. Run: main.py doctor", file=sys.stderr)
         return 1
+    from idol.render.hidden_context import window_samples
     from idol.render.surface_format import gl_format
     from idol.ui.strings import choose_language
     from idol.ui.style import apply_style
 
-    QSurfaceFormat.setDefaultFormat(gl_format())
     application = QApplication.instance() or QApplication([sys.argv[0]])
     assert isinstance(application, QApplication)
     application.setApplicationName("Idol")
     choose_language(settings.ui.language)
     apply_style(application)
+    QSurfaceFormat.setDefaultFormat(gl_format(window_samples()))
     from idol.show.assembly import make_show
 
     show = make_show(settings, remember=True)

@@ -9,7 +9,7 @@ from idol.avatar.expressions import MaterialChange
 from idol.avatar.model import Material, TextureUse
 
 FRAME_FLOATS = 16 + 16 + 8 * 4
-MATERIAL_WORDS = 9 * 4 + 8 * 8 + 4
+MATERIAL_WORDS = 9 * 4 + 8 * 8
 
 BASE, SHADE, NORMAL, EMISSIVE, SHIFT, MATCAP, RIM, OUTLINE, MASK, OUTLINE_SCREEN, SCROLLS = (1 << k for k in range(11))
 _SHADING = {"unlit": 0, "lit": 1, "mtoon": 2}
@@ -32,6 +32,27 @@ def texture_of(material: Material, field: str) -> TextureUse | None:
     return found
 
 
+def material_features(material: Material, rim: bool) -> tuple[str, ...]:
+    """What ``shaders/`` is specialised by for a material. ``rim``: an expression may give it a rim colour."""
+    flags = 0
+    turned = False
+    for _, field, bit, _ in TEXTURES:
+        use = texture_of(material, field)
+        if use is not None:
+            flags |= bit
+            turned |= use.rotation != 0.0 or use.uv_set != 0
+    if material.outline_mode == "screenCoordinates":
+        flags |= OUTLINE_SCREEN
+    if any(material.uv_scroll) or material.uv_rotation:
+        flags |= SCROLLS
+    out = [f"FLAGS {flags}u", f"SHADING {_SHADING[material.shading]}u", f"ALPHA {_ALPHA[material.alpha_mode]}u"]
+    if rim or any(material.rim_color):
+        out.append("RIM")
+    if turned:
+        out.append("TURNED_UV")
+    return tuple(out)
+
+
 def _uv(use: TextureUse | None, change: MaterialChange | None) -> list[float]:
     if use is None:
         return [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
@@ -49,14 +70,6 @@ def pack_material(material: Material, change: MaterialChange | None = None) -> N
             return [float(v) for v in change.colors[field][:size]]
         return list(getattr(material, field)[:size])
 
-    flags = 0
-    for _, field, bit, _ in TEXTURES:
-        if texture_of(material, field) is not None:
-            flags |= bit
-    if material.outline_mode == "screenCoordinates":
-        flags |= OUTLINE_SCREEN
-    if any(material.uv_scroll) or material.uv_rotation:
-        flags |= SCROLLS
     m = material
     floats: list[float] = [
         *color("base_color", 4), *color("shade_color"), m.alpha_cutoff, *color("emissive"), m.normal_scale,
@@ -71,7 +84,4 @@ def pack_material(material: Material, change: MaterialChange | None = None) -> N
         "outline_texture", "uv_mask_texture",
     ):  # fmt: skip
         floats += _uv(texture_of(material, field), change)
-    out = np.zeros(MATERIAL_WORDS, np.float32)
-    out[: len(floats)] = floats
-    out[len(floats) : len(floats) + 3].view(np.uint32)[:] = (flags, _SHADING[m.shading], _ALPHA[m.alpha_mode])
-    return out
+    return np.asarray(floats, np.float32)

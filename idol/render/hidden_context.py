@@ -7,18 +7,22 @@ Qt's offscreen platform still asks an X server for its contexts, so a machine wi
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Protocol
 
 from PySide6.QtGui import QGuiApplication, QOffscreenSurface, QOpenGLContext
 
-from idol.render.gl import SCREENLESS, RenderError
-from idol.render.surface_format import gl_format
+from idol.render.gl import GL, SCREENLESS, RenderError
+from idol.render.surface_format import SAMPLES, gl_format
 
 # Values of the EGL 1.5 header.
 _PLATFORM_SURFACELESS, _OPENGL_API, _NONE = 0x31DD, 0x30A2, 0x3038
 _RENDERABLE_TYPE, _OPENGL_BIT = 0x3040, 0x0008
 _CORE_33 = (0x3098, 3, 0x30FB, 3, 0x30FD, 1)
 """Major version 3, minor version 3, core profile."""
+
+
+_SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "microsoft basic render", "software")
 
 
 class HiddenContext(Protocol):
@@ -30,6 +34,20 @@ class HiddenContext(Protocol):
 def hidden_context() -> HiddenContext:
     """A current context, OpenGL 3.3 core. Raises RenderError."""
     return EglContext() if SCREENLESS else QtContext()
+
+
+@cache
+def window_samples() -> int:
+    """Samples per pixel that a window can afford: none where the CPU draws, where four cost four times the frame."""
+    try:
+        context = hidden_context()
+    except RenderError:
+        return SAMPLES
+    try:
+        name = bytes(GL.glGetString(GL.GL_RENDERER) or b"").decode(errors="replace").lower()
+    finally:
+        context.close()
+    return 0 if any(software in name for software in _SOFTWARE) else SAMPLES
 
 
 class QtContext:

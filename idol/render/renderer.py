@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idol.avatar import Avatar
 from idol.avatar.expressions import MaterialChange
-from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, pack_material
+from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, material_features, pack_material
 from idol.render.camera import Camera
 from idol.render.gl import GL, RenderError, check
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS, Lighting
@@ -32,8 +32,9 @@ class AvatarRenderer:
         self.outlines = True
         self._avatar: Avatar | None = None
         self._resources = Resources()
-        self._surface = 0
-        self._outline = 0
+        self._programs: dict[tuple[str, ...], int] = {}
+        self._surfaces: list[int] = []
+        self._hulls: list[int] = []
         self._frame = np.zeros(FRAME_FLOATS, np.float32)
         self._revisions: list[int] = []
         self._changed: set[int] = set()
@@ -47,7 +48,7 @@ class AvatarRenderer:
     @property
     def object_count(self) -> int:
         """GL objects held now, programs included."""
-        return self._resources.count + (self._surface != 0) + (self._outline != 0)
+        return self._resources.count + len(self._programs)
 
     def load(self, avatar: Avatar) -> None:
         """Upload ``avatar`` in place of the one before. Raises RenderError; then nothing is loaded."""
@@ -62,10 +63,12 @@ class AvatarRenderer:
         largest = max((len(blend.offsets) * 2 for blend in avatar.blends), default=0)
         if largest > limit or len(avatar.palette) * 3 > limit:
             raise RenderError(f"The avatar needs {largest} texels in a buffer; this graphics card allows {limit}.")
-        if not self._surface:
-            self._surface = build_program()
-            self._outline = build_program(("OUTLINE",))
         self._resources = build_resources(avatar, self._frame.nbytes)
+        try:
+            self._choose_programs(avatar)
+        except RenderError:
+            self._unload()
+            raise
         check("uploading the avatar")
         self._avatar = avatar
         self._changed = set()
@@ -77,6 +80,29 @@ class AvatarRenderer:
         self._clear = [d for d in ordered if d.order[0] >= 2]
         self._revisions = [-1] * len(avatar.blends)
 
+    def _choose_programs(self, avatar: Avatar) -> None:
+        """The programs of each material; those that only the avatar before needed are freed."""
+        rimmed = {
+            bind.material for item in avatar.data.expressions.values() for bind in item.colors
+            if bind.field == "rimColor"
+        }  # fmt: skip
+        self._surfaces, self._hulls = [], []
+        for i, material in enumerate(self._resources.materials):
+            features = material_features(material, i in rimmed)
+            self._surfaces.append(self._program(features))
+            outlined = material.outline_mode != "none" and material.outline_width > 0.0
+            self._hulls.append(self._program((*features, "OUTLINE")) if outlined else 0)
+        used = {*self._surfaces, *self._hulls}
+        for features, program in [*self._programs.items()]:
+            if program not in used:
+                GL.glDeleteProgram(program)
+                del self._programs[features]
+
+    def _program(self, features: tuple[str, ...]) -> int:
+        if features not in self._programs:
+            self._programs[features] = build_program(features)
+        return self._programs[features]
+
     def _unload(self) -> None:
         self._avatar = None
         self._opaque, self._clear = [], []
@@ -86,10 +112,9 @@ class AvatarRenderer:
     def release(self) -> None:
         """Free every GL object. The context must be current. Safe to call twice."""
         self._unload()
-        for program in (self._surface, self._outline):
-            if program:
-                GL.glDeleteProgram(program)
-        self._surface = self._outline = 0
+        for program in self._programs.values():
+            GL.glDeleteProgram(program)
+        self._programs.clear()
 
     def forget(self) -> None:
         """The context is lost and its objects with it: drop the names, so that ``load`` starts afresh."""
@@ -97,7 +122,7 @@ class AvatarRenderer:
         self._opaque, self._clear = [], []
         self._resources.forget()
         self._resources = Resources()
-        self._surface = self._outline = 0
+        self._programs.clear()
 
     def draw(self, camera: Camera, width: int, height: int, background: Background) -> None:
         """Clear the bound framebuffer and draw the avatar as of its last ``update``. Sizes in pixels."""
@@ -119,22 +144,18 @@ class AvatarRenderer:
         GL.glDisable(GL.GL_FRAMEBUFFER_SRGB)
         GL.glActiveTexture(GL.GL_TEXTURE0 + PALETTE_UNIT)
         GL.glBindTexture(GL.GL_TEXTURE_BUFFER, self._resources.palette_texture)
-        GL.glUseProgram(self._surface)
         for drawable in self._opaque:
             self._draw_one(drawable, outline=False)
         if self.outlines:
-            GL.glUseProgram(self._outline)
             for drawable in self._opaque:
                 self._draw_one(drawable, outline=True)
         if self._clear:
             GL.glEnable(GL.GL_BLEND)
             GL.glBlendFuncSeparate(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
             for drawable in self._clear:
-                GL.glUseProgram(self._surface)
                 GL.glDepthMask(drawable.order[0] == 2)
                 self._draw_one(drawable, outline=False)
                 if self.outlines and drawable.order[0] == 2:
-                    GL.glUseProgram(self._outline)
                     self._draw_one(drawable, outline=True)
             GL.glDepthMask(True)
             GL.glDisable(GL.GL_BLEND)
@@ -145,7 +166,7 @@ class AvatarRenderer:
         held = self._resources
         material = held.materials[drawable.material]
         if outline:
-            if material.outline_mode == "none" or material.outline_width <= 0.0:
+            if not self._hulls[drawable.material]:
                 return
             GL.glEnable(GL.GL_CULL_FACE)
             GL.glCullFace(GL.GL_FRONT)
@@ -154,6 +175,7 @@ class AvatarRenderer:
         else:
             GL.glEnable(GL.GL_CULL_FACE)
             GL.glCullFace(GL.GL_BACK)
+        GL.glUseProgram((self._hulls if outline else self._surfaces)[drawable.material])
         masked = material.alpha_mode == "MASK"
         if masked:
             GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from idol.avatar import Avatar
 from idol.render.camera import FRAMINGS, Camera, FramingName
 from idol.render.gl import RenderError
+from idol.render.hidden_context import window_samples
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
 from idol.render.renderer import AvatarRenderer, Background
 from idol.render.surface_format import gl_format
@@ -41,7 +42,7 @@ class AvatarView(QOpenGLWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setFormat(gl_format())
+        self.setFormat(gl_format(window_samples()))
         self.setMinimumSize(160, 160)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._renderer = AvatarRenderer()

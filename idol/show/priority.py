@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 
-_NICER = 4
+_NICER = 8
 """Steps of niceness: a frame gets its core at once, and an engine that works alone loses nothing."""
 
 
