@@ -70,7 +70,7 @@ def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> in
     QSurfaceFormat.setDefaultFormat(gl_format(window_samples()))
     from idol.show.assembly import make_show
 
-    show = make_show(settings, remember=True)
+    show = make_show(settings, remember=True, pictured=True)
     window = _window(show, settings, arguments, message)
     signal.signal(signal.SIGINT, lambda *_: window.close())
     ticking = QTimer()  # gives Python a chance to see Ctrl-C

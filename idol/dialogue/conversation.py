@@ -100,6 +100,8 @@ class Conversation:
         if self._llm is None or self._prompts is None or turn.source == "say":
             yield from self._read_aloud(turn, understanding, cancelled)
             return
+        if understanding.language in self._unprimed:  # from the disk that is far quicker than prefilling it again
+            self.prime(understanding.language, cancelled)
         messages = self._prompts.build(turn.text, understanding.language, self._history.exchanges)
         guard = CharacterGuard(understanding.language, turn.text)
         index = 0

@@ -1,5 +1,6 @@
-"""Drawing the next token: repetition penalty, temperature, top-k, top-p, min-p, in llama.cpp's default order.
+"""Drawing the next token: repetition penalty, temperature, top-k, top-p, min-p, in this order.
 
+That is the order of Hugging Face Transformers; llama.cpp applies the temperature last, so that top-p keeps more there.
 Seeded and deterministic; temperature 0 takes the likeliest token. Nucleus sampling (top-p) follows Holtzman et al.
 2020, min-p Nguyen et al. 2024, the repetition penalty CTRL (Keskar et al. 2019).
 """
@@ -37,9 +38,7 @@ class Sampler:
             logits[seen] = np.where(values > 0, values / penalty, values * penalty)
         if sampling.temperature <= 0:
             return int(np.argmax(logits))
-        count = sampling.top_k if 0 < sampling.top_k < len(logits) else min(len(logits), 2000)
-        kept = np.argpartition(logits, -count)[-count:]
-        kept = kept[np.argsort(-logits[kept], kind="stable")]
+        kept = self._top(logits, sampling.top_k)
         scaled = logits[kept].astype(np.float64) / sampling.temperature
         chances = np.exp(scaled - scaled[0])
         chances /= chances.sum()
@@ -51,3 +50,13 @@ class Sampler:
             kept, chances = kept[mask], chances[mask]
         place = int(np.searchsorted(np.cumsum(chances), self._random.random() * chances.sum(), side="right"))
         return int(kept[min(place, len(kept) - 1)])
+
+    @staticmethod
+    def _top(logits: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
+        """Ids, likeliest first; equal ones in the order of their ids. The ``top_k`` first; all where that is 0."""
+        kept = np.arange(len(logits))
+        if 0 < top_k < len(logits):
+            # Everything that ties with the last one is in, so that the cut below falls by id and not by chance.
+            kept = np.flatnonzero(logits >= np.partition(logits, -top_k)[-top_k])
+        kept = kept[np.argsort(-logits[kept], kind="stable")]
+        return kept[:top_k] if top_k > 0 else kept

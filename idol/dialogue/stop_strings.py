@@ -18,10 +18,11 @@ class StopStrings:
         if self.stopped:
             return ""
         self._held += text
-        found = [place for stop in self._stops if (place := self._held.find(stop)) >= 0]
+        found = [(place + len(stop), place) for stop in self._stops if (place := self._held.find(stop)) >= 0]
         if found:
+            # The one that is complete first counts, as when the text comes in single characters.
             self.stopped = True
-            out, self._held = self._held[: min(found)], ""
+            out, self._held = self._held[: min(found)[1]], ""
             return out
         keep = max((self._overlap(stop) for stop in self._stops), default=0)
         out, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
@@ -48,12 +49,12 @@ class Detokenizer:
         self._shown = 0
 
     def feed(self, token: int) -> str:
-        """The text ``token`` completes; '' while a character is still open."""
+        """The text ``token`` completes; '' while a character is still open. Bytes that are no character are dropped."""
         self._ids.append(token)
         text = self._decode(self._ids)
         if text.endswith("\ufffd") and len(self._ids) < 24:
             return ""
-        out = text[self._shown :]
+        out = text[self._shown :].replace("\ufffd", "")
         self._shown = len(text)
         if len(self._ids) >= 16 and not text.endswith("\ufffd"):
             self._ids, self._shown = [], 0

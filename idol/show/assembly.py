@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from engines.errors import Cancelled, EngineError, ModelFileError
@@ -31,13 +32,23 @@ ENOUGH_TOKENS_PER_SECOND = 12.0
 """Below this rate the larger model keeps a listener waiting; the next smaller one is taken."""
 
 
-def make_show(settings: Settings, *, with_llm: bool = True, seed: int | None = None, remember: bool = False) -> Show:
-    """A show that loads what ``settings`` say when it is started. ``remember`` keeps the chat in the data folder."""
+def make_show(
+    settings: Settings,
+    *,
+    with_llm: bool = True,
+    seed: int | None = None,
+    remember: bool = False,
+    pictured: bool = False,
+) -> Show:
+    """A show that loads what ``settings`` say when it is started.
+
+    ``remember`` keeps the chat in the data folder; ``pictured`` means that a window draws her meanwhile.
+    """
 
     def load(notify: Notify, cancelled: Callable[[], bool]) -> Engines:
         return _load(settings, notify, cancelled, with_llm, seed, remember)
 
-    return Show(load, BehaviourMixer())
+    return Show(load, BehaviourMixer(), yielding=pictured)
 
 
 def _load(
@@ -74,7 +85,8 @@ def _load(
             llm.close()
         raise
     line = SpeechLine(open_output(settings.audio), RulePlanner(), FaceTrack())
-    return Engines(conversation, voice, line, settings.voice.name_for, settings.voice.speed)
+    chores = [partial(voice.preload, (other,)) for other in LANGUAGES if other != language]
+    return Engines(conversation, voice, line, settings.voice.name_for, settings.voice.speed, [*chores])
 
 
 def _stop_if(cancelled: Callable[[], bool]) -> None:

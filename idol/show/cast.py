@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from idol.seams import Clause, GenerationStats, Language, Output, RuntimeInfo, Synthesiser, Turn, Understanding
@@ -52,6 +52,8 @@ class Engines:
     line: SpeechLine
     voice_for: Callable[[Language], str]
     speed: float = 1.0
+    chores: list[Callable[[], None]] = field(default_factory=list)
+    """Short pieces of work for idle moments (dictionaries of languages not met yet, say), taken from the front."""
 
     @property
     def output(self) -> Output:

@@ -7,7 +7,9 @@ sound at hand. All rates are measured as the show runs; on a fast machine nothin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from idol.seams import Language
 
 
 @dataclass(slots=True)
@@ -20,6 +22,9 @@ class Rates:
     work_per_speech_second: float = 0.35
     speech_seconds_per_token: float = 0.3
     tokens_per_clause: float = 10.0
+    speech_seconds_per_letter: dict[Language, float] = field(
+        default_factory=lambda: {"en": 0.065, "zh": 0.2, "ja": 0.14}
+    )
 
     def learn_decode(self, tokens: int, seconds: float) -> None:
         if tokens > 0 and seconds > 0:
@@ -30,6 +35,12 @@ class Rates:
             rate = max(0.0, work_seconds - self.speech_fixed_seconds) / speech_seconds
             self.work_per_speech_second += 0.3 * (rate - self.work_per_speech_second)
 
+    def learn_text(self, text: str, language: Language, speech_seconds: float) -> None:
+        letters = _letters(text)
+        if letters:
+            known = self.speech_seconds_per_letter[language]
+            self.speech_seconds_per_letter[language] += 0.2 * (speech_seconds / letters - known)
+
     def learn_clause(self, tokens: float, speech_seconds: float) -> None:
         if tokens > 0:
             self.speech_seconds_per_token += 0.2 * (speech_seconds / tokens - self.speech_seconds_per_token)
@@ -39,10 +50,19 @@ class Rates:
         """Expected work for a clause of ``tokens``."""
         return self.speech_fixed_seconds + tokens * self.speech_seconds_per_token * self.work_per_speech_second
 
+    def text_synthesis_seconds(self, text: str, language: Language) -> float:
+        """Expected work for a clause whose text is known."""
+        speech = _letters(text) * self.speech_seconds_per_letter[language]
+        return self.speech_fixed_seconds + speech * self.work_per_speech_second
+
     def next_clause_seconds(self, tokens_so_far: int) -> float:
         """Expected time until the clause now being decoded is sound, ``tokens_so_far`` of it being decoded."""
         length = max(self.tokens_per_clause, tokens_so_far + 1.0)
         return (length - tokens_so_far) * self.seconds_per_token + self.synthesis_seconds(length)
+
+
+def _letters(text: str) -> int:
+    return sum(character.isalnum() for character in text)
 
 
 def may_start(held_seconds: float, needed_seconds: float, held_for: float, patience: float = 1.0) -> bool:

@@ -37,7 +37,10 @@ log = logging.getLogger(__name__)
 
 
 class Show:
-    """Implements ``ShowInterface``. ``load`` runs on the worker; ``mixer`` on whichever thread asks for poses."""
+    """Implements ``ShowInterface``. ``load`` runs on the worker; ``mixer`` on whichever thread asks for poses.
+
+    ``yielding``: there is a picture beside the engines, which gets a core before they do.
+    """
 
     def __init__(
         self,
@@ -46,8 +49,10 @@ class Show:
         *,
         clock: Callable[[], float] = time.monotonic,
         queue_capacity: int = 32,
+        yielding: bool = False,
     ) -> None:
         self._load = load
+        self._yielding = yielding
         self._mixer = mixer
         self._clock = clock
         self._queue = TurnQueue(queue_capacity, clock)
@@ -162,7 +167,8 @@ class Show:
     # -- worker thread -------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        yield_to_the_picture()
+        if self._yielding:
+            yield_to_the_picture()
         try:
             with ExitStack() as owned:
                 engines = self._load_engines(owned)
@@ -191,6 +197,9 @@ class Show:
 
     def _prepare(self, engines: Engines) -> bool:
         try:
+            if engines.chores:
+                engines.chores.pop(0)()
+                return True
             return engines.mind.prepare(lambda: len(self._queue) > 0 or self._stop.is_set())
         except Exception:
             log.exception("idle work failed")

@@ -96,7 +96,8 @@ class TurnRunner:
         tokens, self._tokens = self._tokens, 0
         if self._held:
             # The next clause's text is known: what is missing is its synthesis, during which nobody looks at the clock.
-            self._start_held(start_delay(self._held_seconds(), self._rates.synthesis_seconds(tokens)))
+            needed = self._rates.text_synthesis_seconds(clause.text, clause.language)
+            self._start_held(start_delay(self._held_seconds(), needed))
         speech = engines.voice.speak(clause, engines.voice_for(clause.language), engines.speed)
         if speech is None or self._stale():
             return
@@ -106,6 +107,7 @@ class TurnRunner:
         row.spoken.append(speech.spoken)
         self._rates.learn_synthesis(speech.seconds, speech.seconds_spent)
         self._rates.learn_clause(tokens, speech.seconds)
+        self._rates.learn_text(clause.text, clause.language, speech.seconds)
         self._start_held()
         frames = engines.line.plan(speech, clause.emotion)
         row.reach("first_face", self._clock())
