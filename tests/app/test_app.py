@@ -1,0 +1,93 @@
+"""The program as a user starts it: on a screen, with real models, and with things missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.rig import Screen
+
+ROOT = Path(__file__).resolve().parents[2]
+GODETTE = "tests/data/models/godette_vrm1.vrm"
+pytestmark = pytest.mark.screen
+
+
+def start(screen: Screen, tmp_path: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the program until it closes itself; its data goes to ``tmp_path``."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("QT_QPA_PLATFORM", "WAYLAND_DISPLAY")}
+    environment = {**kept, **screen.environment, "IDOL_DATA": str(tmp_path / "data"), **more}
+    environment["IDOL_SETTINGS"] = str(tmp_path / "settings.toml")
+    return subprocess.run(
+        [sys.executable, "main.py", "--no-audio", "--size", "900x600", "--avatar", GODETTE, *words],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=150,
+    )  # fmt: skip
+
+
+def history(tmp_path: Path) -> list[dict[str, str]]:
+    files = list((tmp_path / "data" / "history").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.models
+def test_a_line_is_answered_without_configuration(
+    screen: Screen, tmp_path: Path, model_path: Callable[[str], Path]
+) -> None:
+    model_path("smollm2-135m")
+    model_path("kokoro")
+    picture, frames = tmp_path / "window.png", tmp_path / "frames.json"
+    done = start(
+        screen, tmp_path, "--model", "smollm2-135m", "--say", "Hello, who are you?", "--overlay", "--quit-after", "32",
+        "--screenshot", str(picture), "--frames", str(frames),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == ""
+    said = history(tmp_path)
+    assert len(said) == 1 and "who are you" in json.dumps(said[0]) and len(json.dumps(said[0])) > 60
+    with Image.open(picture) as opened:
+        image = opened.convert("RGB")
+    assert image.size == (900, 600)
+    stage = image.crop((20, 200, 500, 560))
+    assert len(stage.getcolors(1 << 20) or []) > 200, "nobody is on the stage"
+    assert len(json.loads(frames.read_text())) > 100
+
+
+def test_without_models_and_network_it_says_what_to_do(screen: Screen, tmp_path: Path) -> None:
+    nowhere = "http://127.0.0.1:9"
+    proxies = {name: nowhere for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")}
+    offline = {"PIP_INDEX_URL": nowhere, "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
+    done = start(
+        screen, tmp_path, "--quit-after", "14", "--screenshot", str(tmp_path / "window.png"),
+        IDOL_MODELS=str(tmp_path / "models"), npm_config_registry=nowhere, **proxies, **offline,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "window.png").stat().st_size > 5000
+    assert history(tmp_path) == []
+    log = (tmp_path / "data" / "logs" / "idol.log").read_text(encoding="utf-8")
+    assert "Traceback" not in log
+
+
+def test_a_broken_avatar_does_not_keep_it_from_starting(screen: Screen, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.vrm"
+    broken.write_bytes(b"glTF" + bytes(100))
+    done = start(
+        screen, tmp_path, "--avatar", str(broken), "--quit-after", "3", IDOL_MODELS=str(tmp_path / "models"),
+        PIP_INDEX_URL="http://127.0.0.1:9",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.models
+def test_closing_while_it_loads_is_quick(screen: Screen, tmp_path: Path, model_path: Callable[[str], Path]) -> None:
+    model_path("smollm2-135m")
+    started = time.monotonic()
+    done = start(screen, tmp_path, "--model", "smollm2-135m", "--quit-after", "1.5")
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 30

@@ -1,0 +1,198 @@
+"""The desk on a fake show: what is typed, what arrives, what fails, what is kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from idol.settings import Settings, data_dir, load_settings
+from idol.show.interface import Loading, Notice, Ready, ReplyText, TurnEnded, TurnStarted
+from idol.ui.main_window import MainWindow
+from tests.ui.fakes import FakeShow
+
+GODETTE = Path("tests/data/models/godette_vrm1.vrm").resolve()
+
+
+@pytest.fixture
+def show() -> FakeShow:
+    return FakeShow()
+
+
+@pytest.fixture
+def window(qtbot: QtBot, show: FakeShow) -> Iterator[MainWindow]:
+    made = MainWindow(show, Settings(), GODETTE, voices=lambda _: ("af_heart", "af_sky"), models=lambda: ["small"])
+    qtbot.addWidget(made)
+    made.show()
+    made.start()
+    yield made
+    made.close()
+
+
+def texts(window: MainWindow) -> list[str]:
+    return [message.text for message in window.chat.messages]
+
+
+def test_a_line_is_sent_and_its_answer_streams(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    show.send(Ready(()))
+    qtbot.keyClicks(window.chat.line, "hello <b>there</b>")
+    qtbot.keyClick(window.chat.line, Qt.Key.Key_Return)
+    assert show.lines == [("hello <b>there</b>", "chat")]
+    assert window.chat.line.toPlainText() == ""
+    worker = threading.Thread(
+        target=lambda: [
+            show.send(event)
+            for event in (
+                TurnStarted(1, "hello", "chat", 0.0), ReplyText(1, "Hi, "), ReplyText(1, "you!"),
+                TurnEnded(1, "done", "Hi, you!"),
+            )
+        ]
+    )  # fmt: skip
+    worker.start()
+    worker.join()
+    qtbot.waitUntil(lambda: "Hi, you!" in texts(window), timeout=2000)
+    assert "hello <b>there</b>" in texts(window)
+    assert not window.chat.stop.isEnabled()
+
+
+def test_shift_enter_breaks_the_line(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    qtbot.keyClicks(window.chat.line, "one")
+    qtbot.keyClick(window.chat.line, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(window.chat.line, "two")
+    qtbot.mouseClick(window.chat.send, Qt.MouseButton.LeftButton)
+    assert show.lines == [("one\ntwo", "chat")]
+
+
+def test_a_refused_line_comes_back(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    show.refuse = "The queue is full."
+    qtbot.keyClicks(window.chat.line, "keep me")
+    qtbot.keyClick(window.chat.line, Qt.Key.Key_Return)
+    assert window.chat.line.toPlainText() == "keep me"
+    assert "The queue is full." in texts(window)
+
+
+def test_nothing_is_sent_for_an_empty_line(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    qtbot.keyClicks(window.chat.line, "   ")
+    qtbot.keyClick(window.chat.line, Qt.Key.Key_Return)
+    assert show.lines == []
+
+
+def test_a_line_typed_before_she_is_ready_waits(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    window.say("early")
+    assert show.lines == [("early", "chat")]
+    assert any("as soon as" in text for text in texts(window))
+
+
+def test_escape_and_the_button_stop_her(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    window.say("talk")
+    qtbot.keyClick(window.chat.line, Qt.Key.Key_Escape)
+    assert show.cancels == 1
+    qtbot.mouseClick(window.chat.stop, Qt.MouseButton.LeftButton)
+    assert show.cancels == 2
+    show.send(TurnStarted(1, "talk", "chat", 0.0))
+    show.send(TurnEnded(1, "cancelled", ""))
+    qtbot.waitUntil(lambda: "…" in texts(window))
+
+
+def test_loading_and_failing_are_told(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    show.send(Loading("loading the voice", 0.5))
+    qtbot.waitUntil(lambda: "loading the voice" in window._state.text())
+    assert window._progress.value() == 500
+    show.send(Notice("error", "The model file is truncated.", "Fetch it again."))
+    qtbot.waitUntil(lambda: "The model file is truncated. Fetch it again." in texts(window))
+    assert not window._progress.isVisible()
+
+
+def test_the_status_names_model_and_output(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    show.send(Ready(()))
+    qtbot.waitUntil(lambda: "Qwen" in window._state.text() and "speakers" in window._state.text())
+
+
+def test_fetching_has_a_button(qtbot: QtBot, window: MainWindow) -> None:
+    pressed: list[str] = []
+    window.show_fetching("5 / 10 MB", 0.5, "Cancel", lambda: pressed.append("cancel"))
+    qtbot.mouseClick(window._action, Qt.MouseButton.LeftButton)
+    window.show_fetching("failed", 0.0, "Retry", lambda: pressed.append("retry"))
+    qtbot.mouseClick(window._action, Qt.MouseButton.LeftButton)
+    assert pressed == ["cancel", "retry"]
+    window.show_fetching("", None)
+    assert not window._action.isVisible()
+
+
+def test_a_broken_avatar_leaves_the_old_one(window: MainWindow, tmp_path: Path) -> None:
+    before = window.view.avatar
+    broken = tmp_path / "broken.vrm"
+    broken.write_bytes(GODETTE.read_bytes()[:5000])
+    assert before is not None and not window.open_avatar(broken, keep=True)
+    assert window.view.avatar is before
+    assert any(text.startswith("broken.vrm: ") for text in texts(window))
+    assert load_settings()[0].avatar.path == ""
+
+
+def test_an_opened_avatar_is_remembered(window: MainWindow) -> None:
+    other = GODETTE.with_name("debug_robot_vrm1.vrm")
+    assert window.open_avatar(other, keep=True)
+    assert load_settings()[0].avatar.path == str(other)
+
+
+def test_overlay_and_stage(qtbot: QtBot, window: MainWindow) -> None:
+    window.set_overlay(True)
+    qtbot.waitUntil(lambda: any("first_sample" in line for line in window.overlay.lines), timeout=2000)
+    lines = "\n".join(window.overlay.lines)
+    assert "sd" in lines and "gaps 3" in lines and "99 tokens/s" in lines and "llm: onnxruntime" in lines
+    window.set_stage(True)
+    assert not window.chat.isVisible() and not window.menuBar().isVisible()
+    window.set_stage(False)
+    assert window.chat.isVisible()
+
+
+def test_volume_and_voice_are_kept(window: MainWindow, show: FakeShow) -> None:
+    window._volume.setValue(40)
+    assert show.volumes == [0.4]
+    window._set_voice("en", "af_sky")
+    kept, message = load_settings()
+    assert message == "" and kept.audio.volume == 0.4 and kept.voice.en == "af_sky"
+
+
+def test_menus_list_voices_and_models(window: MainWindow) -> None:
+    window._fill_voices()
+    window._fill_models()
+    names = [action.text() for action in window._model_menu.actions()]
+    assert "small" in names
+    english = window._voice_menu.actions()[0].menu()
+    assert [action.text() for action in english.actions()] == ["af_heart", "af_sky"]  # type: ignore[union-attr]
+
+
+def test_the_draft_survives(qtbot: QtBot, show: FakeShow, window: MainWindow) -> None:
+    window.chat.line.setPlainText("half a tho")
+    qtbot.waitUntil(lambda: (data_dir() / "draft.txt").exists(), timeout=3000)
+    second = MainWindow(FakeShow(), Settings(), GODETTE)
+    qtbot.addWidget(second)
+    assert second.chat.line.toPlainText() == "half a tho"
+    second.close()
+
+
+def test_closing_closes_the_show_once(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    window.close()
+    window.close()
+    assert show.closes == 1 and show.listeners == 0
+
+
+def test_a_long_evening_of_chat_stays_bounded_and_quick(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    longest = 0.0
+    for turn in range(1, 401):
+        started = time.perf_counter()
+        window.say(f"line {turn} " + "w" * 200)
+        show.send(TurnStarted(turn, "x", "chat", 0.0))
+        show.send(ReplyText(turn, "an answer of some length, " * 4))
+        show.send(TurnEnded(turn, "done", "x"))
+        window.chat.repaint()
+        qtbot.wait(0)
+        longest = max(longest, time.perf_counter() - started)
+    assert len(texts(window)) <= 300
+    assert longest < 0.5, "the window stalled"
