@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from idol.dialogue.character_guard import CharacterGuard, tidy
 from idol.dialogue.clauses import ClauseSplitter
 from idol.dialogue.history import History
 from idol.dialogue.moderation import Blocklist
-from idol.dialogue.persona import Persona
+from idol.dialogue.persona import Persona, TextLists
 from idol.dialogue.prompt import Exchange, PromptBuilder
 from idol.dialogue.understanding import Understander
 from idol.seams import (
@@ -32,6 +33,14 @@ from idol.seams import (
 log = logging.getLogger(__name__)
 
 _REDRAWS = 2
+_PROBE = re.compile(
+    r"\b(?:system|hidden|initial) (?:prompt|instructions?)\b|\b(?:ignore|forget|disregard) (?:all |any |your |the )*"
+    r"(?:previous|prior|above|earlier) (?:instructions?|rules?)|\b(?:which|what) (?:language |ai )?model (?:are|do)\b"
+    r"|系统提示|提示词|忽略(?:之前|以上|前面)?[^。！？]{0,6}(?:指令|规则)|(?:什么|哪个|哪种)(?:大|语言|AI)?模型"
+    r"|システムプロンプト|(?:これまで|以前|上記)の指示|(?:どの|何の|どんな)(?:言語|AI)?モデル",
+    re.IGNORECASE,
+)
+"""Lines after the model or the prompt behind her: small models recite, so the persona answers for herself."""
 
 
 class Conversation:
@@ -96,27 +105,33 @@ class Conversation:
     def reply(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]:
         """Clauses of the answer as soon as each is whole and judged."""
         self.first_token_at = None
-        self._pending[turn.id] = (turn.text, understanding.language)
+        if not turn.text.strip() or not understanding.allowed:
+            return
         if self._llm is None or self._prompts is None or turn.source == "say":
             yield from self._read_aloud(turn, understanding, cancelled)
             return
-        if understanding.language in self._unprimed:  # from the disk that is far quicker than prefilling it again
-            self.prime(understanding.language, cancelled)
-        messages = self._prompts.build(turn.text, understanding.language, self._history.exchanges)
-        guard = CharacterGuard(understanding.language, turn.text)
+        language = understanding.language
+        self._pending[turn.id] = (turn.text, language)
+        if _PROBE.search(turn.text):
+            self.first_token_at = time.monotonic()
+            yield self._clause(turn, 0, self._own_line(self._persona.secret, language), understanding)
+            return
+        if language in self._unprimed:  # from the disk that is far quicker than prefilling it again
+            self.prime(language, cancelled)
+        messages = self._prompts.build(turn.text, language, self._history.exchanges)
+        guard = CharacterGuard(language, turn.text)
         index = 0
-        said = ""
         for attempt in range(_REDRAWS + 1):
             failed = ""
-            for clause in self._clauses(messages, said, attempt, cancelled):
+            for clause in self._clauses(messages, attempt, cancelled):
                 failed = guard.judge(clause) or ("blocked word" if self._blocklist.find(clause) else "")
                 if failed:
                     break
+                clause = guard.fit(clause)
                 text = tidy(clause)
                 if not text.strip():
                     continue
                 guard.accept(clause)
-                said += clause
                 yield self._clause(turn, index, text, understanding)
                 index += 1
                 if guard.full:
@@ -124,11 +139,16 @@ class Conversation:
             if not failed or cancelled():
                 return
             log.info("a clause was withheld: %s", failed)
-            if index or (failed in ("loop", "echo") and index):
+            if index:
                 return  # what was said stands by itself; going on would only wander off again
             self.redrawn += 1
-        lines = self._persona.fallback.get(understanding.language)
-        yield self._clause(turn, index, lines[next(self._fallbacks) % len(lines)], understanding)
+            messages = self._prompts.reminded(messages, language) if attempt == 0 else messages
+        yield self._clause(turn, index, self._own_line(None, language), understanding)
+
+    def _own_line(self, lines: TextLists | None, language: Language) -> str:
+        """One of the persona's own ``lines`` (None: its fallbacks), in turn."""
+        chosen = (lines or self._persona.fallback).get(language)
+        return chosen[next(self._fallbacks) % len(chosen)]
 
     def commit_heard(self, turn_id: int, heard: str) -> None:
         """Remember what was heard of the answer to ``turn_id``. Raises ``OSError`` when it cannot be written."""
@@ -147,9 +167,7 @@ class Conversation:
         if self._llm is not None:
             self._llm.close()
 
-    def _clauses(
-        self, messages: list[ChatMessage], said: str, attempt: int, cancelled: Callable[[], bool]
-    ) -> Iterator[str]:
+    def _clauses(self, messages: list[ChatMessage], attempt: int, cancelled: Callable[[], bool]) -> Iterator[str]:
         assert self._llm is not None  # only called where there is a model
         sampling = replace(self._sampling, seed=self._seed(), stop=(*self._sampling.stop, "\n\n", "\nUser", "\nuser"))
         if attempt and sampling.temperature <= 0:
@@ -179,7 +197,7 @@ class Conversation:
             yield self._clause(turn, index, text, understanding)
 
     def _clause(self, turn: Turn, index: int, text: str, understanding: Understanding) -> Clause:
-        emotion: Emotion = self._understander.emotion(text)
+        emotion: Emotion = self._understander.reply_emotion(text)
         if emotion in ("neutral", "thinking") and index == 0 and understanding.emotion in ("sad", "shy", "relaxed"):
             emotion = understanding.emotion
         return Clause(turn.id, index, text, emotion, understanding.language)

@@ -54,7 +54,13 @@ class History:
         """Start anew; the old file is kept beside with a time in its name."""
         self._exchanges = []
         if self._path is not None and self._path.exists():
-            self._path.replace(self._path.with_name(f"{self._path.stem}-{int(time.time())}.jsonl"))
+            self._path.replace(self._kept_name(int(time.time())))
+
+    def _kept_name(self, at: int) -> Path:
+        assert self._path is not None
+        while (kept := self._path.with_name(f"{self._path.stem}-{at}.jsonl")).exists():
+            at += 1
+        return kept
 
     def _ends_whole(self) -> bool:
         assert self._path is not None
@@ -66,7 +72,7 @@ class History:
             return file.read(1) == b"\n"
 
     def _read(self, path: Path) -> None:
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # U+2028 ends no line in JSON
             try:
                 row = json.loads(line)
                 language = next(known for known in LANGUAGES if known == row["language"])

@@ -8,12 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engines.errors import Cancelled
-from engines.models.families import ChatModel, Progress, load_chat_model
+from engines.models.families import ChatModel, Progress, load_chat_model, load_trt_chat_model
 from idol.dialogue.sampler import Sampler
 from idol.dialogue.stop_strings import Detokenizer, StopStrings
 from idol.seams import ChatMessage, GenerationStats, RuntimeInfo, Sampling
+
+if TYPE_CHECKING:
+    from engines.trt.device import Device
+
+_MOST_CANDIDATES = 128
+"""With a larger top-k the sampler wants all logits: an engine on the card otherwise hands out its likeliest only."""
 
 
 class DecoderLanguageModel:
@@ -57,6 +64,7 @@ class DecoderLanguageModel:
         sampler, stops = Sampler(sampling), StopStrings(sampling.stop)
         detokenizer = Detokenizer(model.tokenizer.decode)
         prompt = self._encode(messages, reply=True)
+        decoder.full_logits = not 0 < sampling.top_k <= _MOST_CANDIDATES and sampling.temperature > 0
         reused = decoder.reusable(prompt)
         started = time.perf_counter()
         decoded, decode_began = 0, started
@@ -111,8 +119,13 @@ def load_language_model(
     context: int = 2048,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
+    device: Device | None = None,
 ) -> DecoderLanguageModel:
-    """Load a GGUF file or an HF folder. Raises the engine layer's errors, each with a remedy."""
+    """Load a GGUF file or an HF folder, on ``device`` or the CPU. Raises the engine layer's errors, with remedies."""
+    if device is not None:
+        return DecoderLanguageModel(
+            load_trt_chat_model(path, device, context=context, progress=progress, cancelled=cancelled)
+        )
     return DecoderLanguageModel(
         load_chat_model(path, threads=threads, context=context, progress=progress, cancelled=cancelled)
     )

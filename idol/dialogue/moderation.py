@@ -1,8 +1,9 @@
 """Words that are not taken in and not said: a short built-in list per language, and the streamer's own.
 
-Matching is on a normal form: width and case folded, marks and separators between letters dropped, common look-alikes
-read as letters. The built-in lists are mild and short on purpose; ``blocklist.txt`` in the data folder adds to them,
-one word or phrase a line, # for comments.
+Matching is on a normal form: width and case folded, accents dropped, common look-alikes read as letters. A Latin word
+must begin where a word begins ("grape you" holds no blocked word) and may be spaced out with signs between its letters.
+The built-in lists are mild and short on purpose; ``blocklist.txt`` in the data folder adds to them, one word or phrase
+a line, # for comments.
 """
 
 from __future__ import annotations
@@ -13,29 +14,33 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _LOOKALIKES = str.maketrans(
-    {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "i",
-     "а": "a", "е": "e", "о": "o", "р": "p", "с": "c", "х": "x", "у": "y", "і": "i", "ѕ": "s", "к": "k", "м": "m",
+    {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "i"}
+)  # fmt: skip
+_ALPHABETS = str.maketrans(
+    {"а": "a", "е": "e", "о": "o", "р": "p", "с": "c", "х": "x", "у": "y", "і": "i", "ѕ": "s", "к": "k", "м": "m",
      "α": "a", "ε": "e", "ο": "o", "ρ": "p", "τ": "t", "υ": "u", "ν": "v", "ι": "i", "κ": "k"}
 )  # fmt: skip
+_SHORT = 4
+"""Latin words up to this length are matched whole: they begin too many harmless words."""
 BUILT_IN: tuple[str, ...] = (
     "kill yourself", "kys", "nigger", "faggot", "rape you", "heil hitler",
-    "去死吧", "操你妈", "傻逼", "杀了你",
+    "去死吧", "操你妈", "傻逼", "我要杀了你",
     "死ねよ", "殺してやる", "くたばれ",
 )  # fmt: skip
 
 
 class Blocklist:
-    """Finds blocked words. Short Latin words match whole words only; longer ones also when letters are spaced out."""
+    """Finds blocked words."""
 
     def __init__(self, words: Iterable[str] = BUILT_IN) -> None:
-        self._whole: set[str] = set()
+        self._latin: list[tuple[str, re.Pattern[str]]] = []
         self._inside: list[str] = []
         for word in words:
-            form = _compact(word)
+            form = _letters(_plain(word))
             if not form:
                 continue
-            if form.isascii() and len(form) <= 4:
-                self._whole.add(form)
+            if form.isascii():
+                self._latin.append((form, _pattern(form)))
             else:
                 self._inside.append(form)
 
@@ -51,15 +56,26 @@ class Blocklist:
 
     def find(self, text: str) -> str:
         """The normal form of the first blocked word in ``text``, '' when there is none."""
-        words = {_compact(word) for word in re.findall(r"[^\s]+", text)}
-        hit = next((word for word in self._whole if word in words), "")
-        if hit:
-            return hit
-        compact = _compact(text)
-        return next((word for word in self._inside if word in compact), "")
+        plain = _plain(text)
+        disguised = plain.translate(_LOOKALIKES)
+        for form, pattern in self._latin:
+            if pattern.search(plain) or pattern.search(disguised):
+                return form
+        letters = _letters(plain)
+        return next((word for word in self._inside if word in letters), "")
 
 
-def _compact(text: str) -> str:
-    text = unicodedata.normalize("NFKD", text).casefold()
-    text = "".join(c for c in text if unicodedata.category(c) not in ("Mn", "Cf"))
-    return re.sub(r"[\W_]+", "", text.translate(_LOOKALIKES))
+def _pattern(form: str) -> re.Pattern[str]:
+    if len(form) > _SHORT:
+        return re.compile(r"(?<![a-z])" + r"[\W_]{0,3}".join(form))
+    spaced = r"[\W_]".join(form)
+    return re.compile(rf"(?<![a-z])(?:{form}|{spaced})(?![a-z])")
+
+
+def _plain(text: str) -> str:
+    text = unicodedata.normalize("NFKD", text).casefold().translate(_ALPHABETS)
+    return "".join(c for c in text if unicodedata.category(c) not in ("Mn", "Cf") or c in "\u3099\u309a")
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFC", text))

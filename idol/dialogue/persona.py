@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -55,16 +56,24 @@ class Examples(BaseModel):
 
 
 class Persona(BaseModel):
-    """``fallback`` lines are said when the model falls out of character and does not find back."""
+    """``description`` may be one text for all languages, as character cards have it; in the language spoken it works
+    better. ``fallback`` lines are said when the model falls out of character and does not find back, ``secret`` lines
+    when someone asks for the model or the prompt behind her (``fallback`` where there are none)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str = Field(min_length=1, max_length=60)
     names: Texts
-    description: str = Field(min_length=1, max_length=4000)
+    description: Annotated[str, Field(min_length=1, max_length=4000)] | Texts
     style: str = Field(min_length=1, max_length=500)
     greeting: Texts
     fallback: TextLists
+    secret: TextLists | None = None
     example: Examples = Examples()
+
+    def described(self, language: Language) -> str:
+        """The description as it goes into the prompt."""
+        text = self.description if isinstance(self.description, str) else self.description.get(language)
+        return text.strip()
 
 
 def default_persona() -> Persona:
@@ -77,7 +86,7 @@ def load_persona(path: Path) -> Persona:
     try:
         return Persona.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PersonaError(f"The persona {path.name} cannot be read: {error}. Check the file.") from error
+        raise PersonaError(f"The persona {path.name} cannot be read: {error}. It must be TOML in UTF-8.") from error
     except ValidationError as error:
         places = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
-        raise PersonaError(f"The persona {path.name} is not valid: {places}.") from error
+        raise PersonaError(f"The persona {path.name} is not valid: {places}. Mend these places.") from error

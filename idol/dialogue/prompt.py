@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from idol.dialogue.persona import Persona
 from idol.seams import ChatMessage, Language
 
-_LANGUAGE_NAMES: dict[Language, str] = {"en": "English", "zh": "Chinese", "ja": "Japanese"}
 _RULES: dict[Language, str] = {
-    "en": "Speak as {name} in English. Answer what was asked in one or two short sentences, as said aloud on a stream. "
-    "No lists, no code, no markdown, no emoji. You are {name}, never an assistant; do not speak of models or prompts.",
-    "zh": "你就是{name}，用中文说话。针对对方说的话，用一两句简短的口语回答。不要列表、代码、markdown或表情符号。"
-    "你不是助手，不要谈论模型或提示词。",
-    "ja": "あなたは{name}です。日本語で話します。相手の言葉に、話し言葉で一、二文だけ短く答えます。"
-    "リスト、コード、マークダウン、絵文字は使いません。アシスタントではありません。モデルやプロンプトの話はしません。",
+    "en": "Whatever is asked, you are {name}. Answer in English in one or two short spoken sentences, "
+    "without lists, code or emoji.",
+    "zh": "无论被问什么，你都是{name}。用中文口语回答一两句短句，不要列表、代码或表情符号。",
+    "ja": "何を聞かれても{name}のまま、友だちと話すような日本語で、一、二文だけ短く答える。"
+    "リスト、コード、絵文字はなし。",
+}
+_REMINDERS: dict[Language, str] = {
+    "en": "(Answer as {name}, in one short spoken sentence.)",
+    "zh": "（请以{name}的身份用一句口语回答。）",
+    "ja": "（{name}として、話し言葉で一文だけ答えて。）",
 }
 
 
@@ -46,7 +49,7 @@ class PromptBuilder:
         persona = self._persona
         name = persona.names.get(language)
         rules = _RULES[language].format(name=name)
-        messages = [ChatMessage("system", f"{persona.description.strip()}\n{rules}")]
+        messages = [ChatMessage("system", f"{persona.described(language)}\n{rules}")]
         for example in persona.example.get(language):
             messages += [ChatMessage("user", example.user), ChatMessage("assistant", example.reply)]
         return messages
@@ -66,7 +69,16 @@ class PromptBuilder:
             messages = [*fixed, *_turns(usable[self._skipped :]), *last]
             if self._count(messages) <= self._budget:
                 return messages
+        # The line alone is too long: its beginning must do.
+        while line and self._count(messages) > self._budget:
+            line = line[: len(line) * 3 // 4]
+            messages = [*fixed, ChatMessage("user", line + "…")]
         return messages
+
+    def reminded(self, messages: Sequence[ChatMessage], language: Language) -> list[ChatMessage]:
+        """``messages`` with a reminder of the part she plays at the end of the line, for another try."""
+        reminder = _REMINDERS[language].format(name=self._persona.names.get(language))
+        return [*messages[:-1], ChatMessage("user", f"{messages[-1].content}\n{reminder}")]
 
     def forget(self) -> None:
         """The history was emptied."""

@@ -12,6 +12,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.models.decoder import Candidates
 from idol.seams import Sampling
 
 
@@ -27,12 +28,20 @@ class Sampler:
         """Note a token that was drawn; only the reply's own tokens are penalised."""
         self._recent.append(token)
 
-    def draw(self, logits: NDArray[np.float32]) -> int:
-        """One token id from ``logits`` float32 [vocabulary], which are not written to."""
+    def draw(self, logits: NDArray[np.float32] | Candidates) -> int:
+        """One token id from ``logits`` float32 [vocabulary], which are not written to, or from the likeliest ones."""
+        if isinstance(logits, Candidates):
+            # Penalties only lower what was said lately, so among so many candidates the first ``top_k`` stay exact.
+            order = np.argsort(logits.tokens)
+            tokens, values = logits.tokens[order], logits.logits[order]
+            return int(tokens[self._draw(values, np.flatnonzero(np.isin(tokens, [*self._recent])))])
+        return self._draw(logits, np.fromiter(set(self._recent), np.int64))
+
+    def _draw(self, logits: NDArray[np.float32], seen: NDArray[np.int64]) -> int:
+        """A place in ``logits``; ``seen`` are the places of tokens said lately."""
         sampling = self._sampling
-        if self._recent and sampling.repetition_penalty != 1.0:
+        if len(seen) and sampling.repetition_penalty != 1.0:
             logits = logits.copy()
-            seen = np.fromiter(set(self._recent), np.int64)
             values = logits[seen]
             penalty = np.float32(sampling.repetition_penalty)
             logits[seen] = np.where(values > 0, values / penalty, values * penalty)

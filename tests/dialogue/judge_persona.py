@@ -61,6 +61,7 @@ def main() -> int:
     parser.add_argument("--model", default="qwen2.5-coder-1.5b", help="a catalogue id")
     parser.add_argument("--language", choices=LANGUAGES, help="one language instead of all")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--temperature", type=float, help="instead of the settings' default")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--chat", action="store_true", help="one running chat per language instead of fresh ones")
     arguments = parser.parse_args()
@@ -68,7 +69,7 @@ def main() -> int:
     path = next((files_dir() / arguments.model).glob("*.gguf"))
     defaults = LlmSettings()
     sampling = Sampling(
-        temperature=defaults.temperature,
+        temperature=defaults.temperature if arguments.temperature is None else arguments.temperature,
         top_p=defaults.top_p,
         top_k=defaults.top_k,
         repetition_penalty=defaults.repetition_penalty,

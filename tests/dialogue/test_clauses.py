@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -9,13 +11,52 @@ from hypothesis import strategies as st
 from idol.dialogue.clauses import ClauseSplitter
 
 WHOLE = (
-    "3.14", "1,000", "1,234,567.89", "7:30", "$12.50", "3.5GB", "v2.0.1", "晚上7：30", "1，000", "12:05:59", "-0.5", "1 000 000",
-    "Dr. Smith", "e.g. tea", "i.e. me", "U.S.A. Today", "No. 5", "at 5 p.m. sharp", "Mr. and Mrs. Fox", "J. S. Bach",
-    "https://idol.example/a?b=1,2&c=3.", "www.mira.example", "mira@stars.example", "Yahoo!Japan",
-    "👩‍👩‍👧‍👦", "👍🏽", "🏳️‍🌈", "1️⃣", "🇯🇵🇫🇷", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "が", "ﾊﾞﾊﾟ", "é",
-    '"好。行！吧"', "“I know. You do! Don't you?”", '"Stop! Go. Now?"', "「はい。そうです！ね？」", "『夜。雨。』", "（笑。うん。）", "《你好。世界！》", "(well, yes. no!)",
-    "……", "——", "?!?!", "！！！",
-)  # fmt: skip
+    "3.14",
+    "1,000",
+    "1,234,567.89",
+    "7:30",
+    "$12.50",
+    "3.5GB",
+    "v2.0.1",
+    "晚上7：30",
+    "1，000",
+    "12:05:59",
+    "-0.5",
+    "1 000 000",
+    "Dr. Smith",
+    "e.g. tea",
+    "i.e. me",
+    "U.S.A. Today",
+    "No. 5",
+    "at 5 p.m. sharp",
+    "Mr. and Mrs. Fox",
+    "J. S. Bach",
+    "https://idol.example/a?b=1,2&c=3.",
+    "www.mira.example",
+    "mira@stars.example",
+    "Yahoo!Japan",
+    "👩‍👩‍👧‍👦",
+    "👍🏽",
+    "🏳️‍🌈",
+    "1️⃣",
+    "🇯🇵🇫🇷",
+    "🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+    "が",
+    "ﾊﾞﾊﾟ",
+    "é",
+    '"好。行！吧"',
+    "“I know. You do! Don't you?”",
+    '"Stop! Go. Now?"',
+    "「はい。そうです！ね？」",
+    "『夜。雨。』",
+    "（笑。うん。）",
+    "《你好。世界！》",
+    "(well, yes. no!)",
+    "……",
+    "——",
+    "?!?!",
+    "！！！",
+)
 """No cut may fall inside one of these."""
 WORDS = (
     "I",
@@ -35,7 +76,7 @@ WORDS = (
     "ミラ",
     "你说呢",
 )
-MARKS = (". ", ", ", "! ", "? ", "。", "，", "、", "！", "？", "…", ": ", "; ", "\n", " — ", "~ ", " 🎉 ", "♪")  # fmt: skip
+MARKS = (". ", ", ", "! ", "? ", "。", "，", "、", "！", "？", "…", ": ", "; ", "\n", " — ", "~ ", " 🎉 ", "♪")
 
 
 @st.composite
@@ -63,12 +104,12 @@ def split(text: str, cuts: list[int] | None = None, **options: int) -> list[str]
     splitter = ClauseSplitter(**options)  # type: ignore[arg-type]
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts or [])})
     out: list[str] = []
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         out += splitter.feed(text[start:end])
     return out + splitter.finish()
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 @given(replies(), st.lists(st.integers(0, 400), max_size=30))
 def test_nothing_is_lost_and_nothing_is_torn(reply: tuple[str, list[tuple[int, int]]], cuts: list[int]) -> None:
     text, kept = reply
@@ -84,7 +125,7 @@ def test_nothing_is_lost_and_nothing_is_torn(reply: tuple[str, list[tuple[int, i
         assert not ends & set(range(start + 1, end)), (text[start:end], clauses)
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=80, derandomize=True, deadline=None)
 @given(
     st.one_of(replies().map(lambda reply: reply[0]), st.text(max_size=120)), st.lists(st.integers(0, 400), max_size=30)
 )
