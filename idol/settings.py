@@ -49,6 +49,12 @@ class VoiceSettings(_Section):
         return {"en": self.en, "zh": self.zh, "ja": self.ja}[language]
 
 
+class EngineSettings(_Section):
+    """``runtime``: ``auto`` takes the GPU where TensorRT runs; ``cpu`` or a flavour's name decides."""
+
+    runtime: Literal["auto", "cpu", "tensorrt_rtx", "tensorrt", "tensorrt_8"] = "auto"
+
+
 class AudioSettings(_Section):
     """``output``: part of the device's name; empty is the system's default, ``none`` is silence with a clock."""
 
@@ -72,6 +78,7 @@ class Settings(_Section):
     """All settings. Unknown keys are refused, with their place in the file."""
 
     persona: str = ""
+    engines: EngineSettings = EngineSettings()
     llm: LlmSettings = LlmSettings()
     voice: VoiceSettings = VoiceSettings()
     audio: AudioSettings = AudioSettings()

@@ -31,6 +31,14 @@ _PREFILL_CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates:
+    """The likeliest tokens of one position, likeliest first: ``tokens`` int64 [k], ``logits`` float32 [k]."""
+
+    tokens: NDArray[np.int64]
+    logits: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class CacheSnapshot:
     """Keys and values of the first tokens of a prompt, float32 [1, kv heads, tokens, head size] by name."""
 
@@ -127,6 +135,15 @@ class EmbeddingTable:
         return dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
 
 
+def open_embedding(folder: Path, place: dict[str, Any], config: DecoderConfig) -> EmbeddingTable:
+    """The table that ``place`` (of ``decoder.json``) names."""
+    path = Path(place["path"])
+    return EmbeddingTable(
+        path if path.is_absolute() else folder / path,
+        place["type"], place["offset"], config.vocabulary, place["row_bytes"],
+    )  # fmt: skip
+
+
 class Decoder:
     """``prefill`` a prompt, then ``step`` token by token. Not thread-safe."""
 
@@ -141,6 +158,8 @@ class Decoder:
         self._embedding: EmbeddingTable | None = None
         self._binding: Any = None
         self._snapshots: list[CacheSnapshot] = []
+        self.full_logits = True
+        """All logits come out here always; see ``TensorRTDecoder``."""
 
     @property
     def cache(self) -> KVCache:
@@ -154,12 +173,7 @@ class Decoder:
         # The graph's cache dimension is the built capacity; a shorter context only leaves its tail unused.
         capacity = int(self.session.native.get_inputs()[3].shape[2])
         self._cache = KVCache(self.config, capacity)
-        place = self._embedding_place
-        path = Path(place["path"])
-        self._embedding = EmbeddingTable(
-            path if path.is_absolute() else self._folder / path,
-            place["type"], place["offset"], self.config.vocabulary, place["row_bytes"],
-        )  # fmt: skip
+        self._embedding = open_embedding(self._folder, self._embedding_place, self.config)
         self._binding = self.session.native.io_binding()
         for name, array in self._cache.arrays.items():
             # Input and output on one buffer of ours: the kernel appends in place, and snapshots can read it.

@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engines.errors import Cancelled, ModelFileError
 from engines.models.chat_template import ChatTemplate
-from engines.models.decoder import BUILDER_VERSION, Decoder, build_decoder, gguf_embedding
+from engines.models.decoder import BUILDER_VERSION, Decoder, build_decoder, gguf_embedding, open_embedding
 from engines.models.decoder_config import KNOWN_ARCHITECTURES
 from engines.models.decoder_weights import (
     DecoderWeights,
@@ -28,6 +28,10 @@ from engines.models.decoder_weights import (
 from engines.models.gguf_file import GgufFile
 from engines.models.tokenizer import Tokenizer, tokenizer_from_folder, tokenizer_from_gguf
 from engines.store import built_dir
+
+if TYPE_CHECKING:
+    from engines.models.decoder_trt import TensorRTDecoder
+    from engines.trt.device import Device
 
 Progress = Callable[[float, str], None]
 
@@ -50,7 +54,7 @@ class ChatModel:
     """A decoder with its tokeniser and chat template, loaded."""
 
     summary: ModelSummary
-    decoder: Decoder
+    decoder: Decoder | TensorRTDecoder
     tokenizer: Tokenizer
     template: ChatTemplate
 
@@ -119,6 +123,47 @@ def load_chat_model(
     decoder.load()
     template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
     return ChatModel(ModelSummary(**document["summary"]), decoder, tokenizer, template)
+
+
+def load_trt_chat_model(
+    path: Path,
+    device: Device,
+    *,
+    context: int = 2048,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    level: int = 3,
+) -> ChatModel:
+    """As ``load_chat_model``, on TensorRT. The CPU's graph is prepared as well: it is the spare.
+
+    Raises ``TensorRTError`` when the engine cannot be built or loaded. Call it on the thread that opened ``device``.
+    """
+    from engines.models.decoder_trt import TensorRTDecoder, decoder_plan
+
+    report = progress or (lambda fraction, text: None)
+    folder = _ensure_built(path, inspect_summary(path), context, report, cancelled or (lambda: False), None)
+    built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
+    document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
+    summary = ModelSummary(**document["summary"])
+    weights: DecoderWeights = SafetensorsWeights(path) if path.is_dir() else GgufWeights(path)
+    try:
+        capacity = min(context, summary.context)
+        plan = decoder_plan(
+            f"llm-{path.stem[:40]}", weights, folder, capacity, device.flavour, device.card, report, cancelled, level
+        )
+        frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None
+        config = weights.config
+    finally:
+        weights.close()
+    decoder = TensorRTDecoder(
+        config, plan, device, open_embedding(folder, built["embedding"], config), capacity=capacity,
+        frequencies=frequencies,
+    )  # fmt: skip
+    report(0.98, "loading weights")
+    decoder.load()
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
+    return ChatModel(summary, decoder, tokenizer, template)
 
 
 def inspect_summary(path: Path) -> ModelSummary | None:

@@ -27,6 +27,7 @@ _ENGLISH = (
     r"|\b(?:how|what) (?:can|may|could) i (?:help|assist|do for)\b|\bhow (?:can|may) i be of\b|\b(?:assist|help) you (?:with|today|further)\b"
     r"|\b(?:feel free to|don'?t hesitate to) (?:ask|reach|let me)\b|\bif (?:you have|there(?:'s| is|'re| are)) any(?:thing)?(?: else| other)?(?: questions?| you need| i can)"
     r"|\banything (?:else )?(?:i can|you(?:'d| would) like me to) (?:help|do|assist)|\bi (?:can't|cannot|don't|do not) have (?:real |any )?(?:feelings|emotions|personal|a body)"
+    r"|\bi'?m (?:very )?sorry, but i (?:can|don|do not|am|'m|won)|\bhere(?:'s| is| are) (?:a|an|the|some|your) (?:\w+ )?(?:function|code|list|script|program)\b"
     r"|\bi (?:can't|cannot|can not|'m unable to|am unable to) (?:assist|help (?:you|with)|provide|fulfil|comply)|\b(?:provide|offer) (?:information|assistance)\b"
 )
 _CHINESE = (
@@ -35,7 +36,7 @@ _CHINESE = (
     r"|我(?:只|就)?是(?:由|一个|一名|一款|个)?(?:AI|人工智能|机器人|助手|程序|虚拟助手)|我是由|由[^，。！？]{0,12}(?:开发|训练|研发)的"
     r"|我不是(?:虚拟)?偶像|我(?:并)?没有(?:真正的?|真实的?)?(?:感情|情感|情绪|意识|身体)"
     r"|(?:什么|如何|怎么|怎样)[^。！？]{0,6}(?:可以|能|需要)(?:我|够)?[^。！？]{0,2}(?:为|帮)助?(?:您|你|到)|(?:可以|能)为(?:您|你)(?:做|提供)|需要(?:我的?)?帮(?:助|忙)的?吗"
-    r"|请(?:随时)?(?:告诉我|提供)[^。！？]{0,8}(?:需要|问题|需求|列表|信息)|无法(?:提供|回答|满足)"
+    r"|请(?:随时)?(?:告诉我|提供)[^。！？]{0,8}(?:需要|问题|需求|列表|信息)|无法(?:提供|回答|满足)|(?:抱歉|对不起)，?(?:但)?我?(?:不能|无法)|代码(?:示例|如下)|示例代码|(?:以下|下面)是"
 )
 _HELP = r"(?:お手伝い|サポート|お助け)"
 _YOU = r"(?:あなた|君|皆(?:さん|様)?|みな(?:さん|さま)|みんな|お客(?:様|さん)?)の"
@@ -46,6 +47,7 @@ _JAPANESE = (
     r"|何[^。！？]{0,6}手伝えること|お役に立て(?:ること|ます|れば|る(?:か|よ))|ご質問|ご用件|ご不明|ご要望|お気軽に|何なりと|お申し付け"
     r"|AI ?(?:アシスタント|モデル|として|なので|だから|です(?!か)|だよ)|(?:人工知能|プログラム|ロボット)(?:です(?!か)|なので|として|だから|だよ)|アシスタント(?:です|として|だよ|なの)"
     r"|言語モデル|システムプロンプト|アイドル(?:では|じゃ)(?:ありません|ない)|(?:感情|意識|心)(?:や(?:感情|意識|心))?(?:は|が)(?:ありません|ない(?:です|ん|の|よ))|感情を持(?:って(?:い)?ま?せん|って(?:い)?ない|た(?:ない|ず))"
+    r"|申し訳(?:あり|ござい)ません(?:が|、)|以下(?:の|は|に)|(?:コード|リスト)は"
     r"|(?:開発|訓練|設計|作成|プログラム)され(?:た|て(?:い)?(?:る|ます))"
 )
 _OUT_OF_CHARACTER = re.compile("|".join((_MAKERS, _ENGLISH, _CHINESE, _JAPANESE)), re.IGNORECASE)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engines.errors import Cancelled, EngineError, ModelFileError
 from engines.store import files_dir
+from engines.trt.flavours import TensorRTError, choose
 from idol.audio import open_output
 from idol.dialogue.conversation import Conversation
 from idol.dialogue.history import History
@@ -27,6 +31,10 @@ from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
 from idol.voice import load_voice
 
+if TYPE_CHECKING:
+    from engines.trt.device import Device
+
+log = logging.getLogger(__name__)
 LARGE, MEDIUM, SMALL = "qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b", "smollm2-135m"
 ENOUGH_TOKENS_PER_SECOND = 12.0
 """Below this rate the larger model keeps a listener waiting; the next smaller one is taken."""
@@ -60,18 +68,60 @@ def _load(
     remember: bool,
 ) -> Engines:
     persona = load_persona(Path(settings.persona)) if settings.persona else default_persona()
-    notify("voice", None)
-    voice = load_voice(files_dir() / "kokoro", threads=settings.llm.threads, progress=_stage(notify, "voice"))
-    llm: DecoderLanguageModel | None = None
+    device = open_device(settings.engines.runtime, notify)
+    if device is not None:
+        try:
+            return _load_on(device, settings, persona, notify, cancelled, with_llm, seed, remember)
+        except TensorRTError as error:
+            log.warning("the CPU takes over: %s", error)
+            notify(f"the CPU takes over: {error.message}", None)
+    return _load_on(None, settings, persona, notify, cancelled, with_llm, seed, remember)
+
+
+def open_device(wanted: str, notify: Notify) -> Device | None:
+    """The card with TensorRT that ``wanted`` (see ``EngineSettings``) asks for, None for the CPU."""
+    choice = choose(wanted)
+    if choice.flavour is None:
+        log.info("engines on the CPU: %s", choice.reason)
+        return None
+    from engines.trt.device import Device
+
     try:
+        return Device(choice)
+    except TensorRTError as error:
+        log.warning("engines on the CPU: %s", error)
+        notify(f"the CPU takes over: {error.message}", None)
+        return None
+
+
+def _load_on(
+    device: Device | None,
+    settings: Settings,
+    persona: Persona,
+    notify: Notify,
+    cancelled: Callable[[], bool],
+    with_llm: bool,
+    seed: int | None,
+    remember: bool,
+) -> Engines:
+    with ExitStack() as owned:
+        if device is not None:
+            owned.callback(device.close)
+        notify("voice", None)
+        voice = load_voice(
+            files_dir() / "kokoro", threads=settings.llm.threads, progress=_stage(notify, "voice"), device=device,
+            cancelled=cancelled,
+        )  # fmt: skip
+        owned.callback(voice.close)
         for language in LANGUAGES:
             if settings.voice.name_for(language) not in voice.voices():
                 raise ModelFileError(
                     f"The voice {settings.voice.name_for(language)!r} of the settings is not installed.",
                     f"Installed voices: {', '.join(voice.voices(language))}.",
                 )
-        if with_llm:
-            llm = _load_llm(settings, notify, cancelled)
+        llm = _load_llm(settings, notify, cancelled, device) if with_llm else None
+        if llm is not None:
+            owned.callback(llm.close)
         conversation = _conversation(settings, persona, llm, seed, remember)
         language = _first_language()
         notify(f"her memory of who she is ({language})", None)
@@ -79,14 +129,13 @@ def _load(
         _stop_if(cancelled)
         voice.warm((language,), _stage(notify, "voice"))
         _stop_if(cancelled)
-    except BaseException:
-        voice.close()
-        if llm is not None:
-            llm.close()
-        raise
+        owned.pop_all()  # the show closes them from here on
     line = SpeechLine(open_output(settings.audio), RulePlanner(), FaceTrack())
     chores = [partial(voice.preload, (other,)) for other in LANGUAGES if other != language]
-    return Engines(conversation, voice, line, settings.voice.name_for, settings.voice.speed, [*chores])
+    return Engines(
+        conversation, voice, line, settings.voice.name_for, settings.voice.speed, [*chores],
+        device.close if device is not None else lambda: None,
+    )  # fmt: skip
 
 
 def _stop_if(cancelled: Callable[[], bool]) -> None:
@@ -123,7 +172,9 @@ def _first_language() -> Language:
     return "zh" if name.startswith("zh") else "ja" if name.startswith("ja") else "en"
 
 
-def _load_llm(settings: Settings, notify: Notify, cancelled: Callable[[], bool]) -> DecoderLanguageModel:
+def _load_llm(
+    settings: Settings, notify: Notify, cancelled: Callable[[], bool], device: Device | None
+) -> DecoderLanguageModel:
     wanted = settings.llm.model
     names = (LARGE, MEDIUM, SMALL) if wanted == "auto" else (wanted,)
     present = [name for name in names if model_file(name) is not None]
@@ -138,7 +189,8 @@ def _load_llm(settings: Settings, notify: Notify, cancelled: Callable[[], bool])
         assert path is not None  # ``present`` holds only models that are there
         last = place == len(present) - 1
         known = speeds.get(path)
-        if wanted == "auto" and not last and known is not None and known < ENOUGH_TOKENS_PER_SECOND:
+        slow = device is None and known is not None and known < ENOUGH_TOKENS_PER_SECOND
+        if wanted == "auto" and not last and slow:
             continue
         model = load_language_model(
             path,
@@ -146,8 +198,9 @@ def _load_llm(settings: Settings, notify: Notify, cancelled: Callable[[], bool])
             context=settings.llm.context,
             progress=_stage(notify, "language model"),
             cancelled=cancelled,
+            device=device,
         )
-        if wanted != "auto" or last or known is not None:
+        if device is not None or wanted != "auto" or last or known is not None:
             return model
         notify("measuring this machine (once)", None)
         try:

@@ -55,6 +55,9 @@ class Engines:
     chores: list[Callable[[], None]] = field(default_factory=list)
     """Short pieces of work for idle moments (dictionaries of languages not met yet, say), taken from the front."""
 
+    release: Callable[[], None] = lambda: None
+    """Gives back what the engines share (the CUDA context), after they are closed."""
+
     @property
     def output(self) -> Output:
         return self.line.output

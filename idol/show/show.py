@@ -186,6 +186,7 @@ class Show:
                 self._state = "failed"
                 self._emit(Notice("error", str(error), getattr(error, "remedy", "")))
             return None
+        owned.callback(engines.release)
         owned.callback(engines.output.close)
         owned.callback(engines.voice.close)
         owned.callback(engines.mind.close)

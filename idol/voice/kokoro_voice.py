@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from idol.seams import LANGUAGES, Clause, Language, PhonemeSpan, RuntimeInfo, Sa
 from idol.voice.alignment import phoneme_spans, trim
 from idol.voice.leads import lead_of
 from idol.voice.phonemes import Phonemizer
+
+if TYPE_CHECKING:
+    from engines.trt.device import Device
 
 Progress = Callable[[float, str], None]
 
@@ -138,8 +142,24 @@ def split_symbols(symbols: str, limit: int = _MAX_PIECE) -> list[str]:
     return [piece for piece in [*pieces, rest] if piece]
 
 
-def load_voice(model_dir: Path, *, threads: int = 0, progress: Progress | None = None) -> KokoroVoice:
-    """Load Kokoro from ``model_dir`` (``*.onnx``, ``vocab.json``, ``voices/*.bin``). Raises ``ModelFileError``."""
-    engine = KokoroEngine(model_dir, threads=threads)
+def load_voice(
+    model_dir: Path,
+    *,
+    threads: int = 0,
+    progress: Progress | None = None,
+    device: Device | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> KokoroVoice:
+    """Load Kokoro from ``model_dir`` (``*.onnx``, ``vocab.json``, ``voices/*.bin``), on ``device`` or on the CPU.
+
+    Raises ``ModelFileError``, and ``TensorRTError`` where the device fails.
+    """
+    engine: KokoroEngine
+    if device is None:
+        engine = KokoroEngine(model_dir, threads=threads)
+    else:
+        from engines.models.kokoro_trt import TensorRTKokoro
+
+        engine = TensorRTKokoro(model_dir, device, cancelled=cancelled)
     engine.load(progress)
     return KokoroVoice(engine)

@@ -1,0 +1,216 @@
+"""Kokoro on TensorRT: the same verbs as ``KokoroEngine``, its parts chained on the card where two of them meet.
+
+A part whose plan cannot be built runs on ONNX Runtime instead, and ``fallbacks`` says why. Durations are expanded on
+the host between A and B, as on the CPU; F0, energy and source stay on the card from B to D.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import Cancelled, SessionError
+from engines.models import kokoro_graph as graph
+from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis
+from engines.runtimes.onnxrt import OnnxRuntimeSession
+from engines.session import Session
+from engines.store import built_dir
+from engines.trt.build import Progress, ensure_plan
+from engines.trt.device import Device
+from engines.trt.flavours import Card, Flavour, TensorRTError
+from engines.trt.plans import BuildRequest, Profile
+from engines.trt.session import DeviceArray, TensorRTSession
+
+MAX_FRAMES = 1200
+"""Longest clause, 30 s; a longer one is the caller's to split."""
+LEVELS = {"A": 2, "B": 2, "S": 2, "D": 1}
+"""Builder optimisation levels: D's hundred convolutions are timed one by one above 1."""
+_KIND: dict[bool, graph.Kind] = {True: "fp16", False: "fp32"}
+"""By ``Flavour.typed``: typed flavours take types from the file, weakly typed ones choose by the FP16 flag."""
+
+
+def part_profiles(part: str) -> Profile:
+    """Ranges of ``part``'s inputs: 3 to 512 tokens, 4 to ``MAX_FRAMES`` frames."""
+    least, best, most = 4, 80, MAX_FRAMES
+    if part == "A":
+        return {"tokens": ((1, 3), (1, 32), (1, MAX_TOKENS + 2))}
+    if part == "B":
+        return {graph.PROSODY_FRAMES: ((1, 640, least), (1, 640, best), (1, 640, most))}
+    f0 = ((1, 2 * least), (1, 2 * best), (1, 2 * most))
+    if part == "S":
+        return {graph.F0: f0}
+    source = tuple((1, 22, 120 * frames + 1) for frames in (least, best, most))
+    return {
+        graph.TEXT_FRAMES: ((1, 512, least), (1, 512, best), (1, 512, most)),
+        graph.F0: f0,
+        graph.ENERGY: f0,
+        graph.SOURCE: (source[0], source[1], source[2]),
+    }
+
+
+def part_request(part: str, folder: Path, typed: bool, targets: tuple[int, ...] = ()) -> BuildRequest:
+    """What to build for one part. The source keeps 32 bits everywhere: 16 break its phase."""
+    return BuildRequest(
+        f"kokoro-{part}", folder / f"{part}.onnx", (part_profiles(part),), half=part != "S", level=LEVELS[part],
+        targets=targets,
+    )  # fmt: skip
+
+
+class TensorRTKokoro(KokoroEngine):
+    """Four engines on one stream of ``device``, used by the thread that opened it."""
+
+    def __init__(self, model_dir: Path, device: Device, *, cancelled: Callable[[], bool] | None = None) -> None:
+        super().__init__(model_dir, kind=_KIND[device.flavour.typed])
+        self._device = device
+        self._cancelled = cancelled
+        self.fallbacks: dict[str, str] = {}
+        self._parts: dict[str, Session] = {}
+
+    @property
+    def runtime(self) -> str:
+        if not self._parts:
+            return "not loaded"
+        cpu = [part for part, session in self._parts.items() if not isinstance(session, TensorRTSession)]
+        return self._device.label + (f", parts {', '.join(cpu)} on the CPU" if cpu else "")
+
+    def load(self, progress: Progress | None = None) -> None:
+        """Build what is missing and load. Raises ``ModelFileError``, ``TensorRTError`` and ``Cancelled``."""
+        report = progress or (lambda fraction, text: None)
+        self.vocabulary = self._read_vocabulary()
+        folder = self._built(lambda fraction, text: report(0.2 * fraction, text))
+        stream = self._device.stream()
+        try:
+            for index, part in enumerate(graph.PARTS):
+
+                def step(fraction: float, text: str, done: int = index) -> None:
+                    report(0.2 + 0.2 * (done + fraction), text)
+
+                self._parts[part.name] = self._session(part.name, folder, stream, step)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        for session in self._parts.values():
+            session.close()
+        self._parts.clear()
+        super().close()
+
+    def synthesise(
+        self,
+        ids: Sequence[int],
+        voice: str,
+        speed: float = 1.0,
+        *,
+        whole: bool = False,
+        forced: NDArray[np.int64] | None = None,
+    ) -> Synthesis:
+        """As ``KokoroEngine.synthesise``; silence at both ends is always decoded (``whole`` changes nothing)."""
+        if not self._parts:
+            raise SessionError("The voice is not loaded.", "Call load() first.")
+        if not 1 <= len(ids) <= MAX_TOKENS:
+            raise SessionError(f"{len(ids)} phonemes at once; 1 to {MAX_TOKENS} are possible.", "Split the text.")
+        started = time.perf_counter()
+        style = self.style(voice, len(ids))
+        tokens = np.array([[0, *ids, 0]], np.int64)
+        text = self._parts["A"].run({"tokens": tokens, "style": style, "speed": np.array([speed], np.float32)})
+        durations = np.maximum(np.rint(text[graph.DURATIONS].reshape(-1)) if forced is None else forced, 1)
+        durations = durations.astype(np.int64)
+        total = int(durations.sum())
+        if total > MAX_FRAMES:
+            raise SessionError(f"A clause of {total / 40:.0f} s; at most {MAX_FRAMES / 40:.0f}.", "Split the text.")
+        after_a = time.perf_counter()
+        prosody = np.repeat(text[graph.PROSODY_ENCODING].swapaxes(1, 2), durations, axis=2)
+        frames = np.repeat(text[graph.TEXT_ENCODING], durations, axis=2)
+        found = self._chain("B", {graph.PROSODY_FRAMES: np.ascontiguousarray(prosody), "style": style})
+        found |= self._chain("S", {graph.F0: found[graph.F0]})
+        inputs = {
+            graph.TEXT_FRAMES: np.ascontiguousarray(frames),
+            graph.F0: found[graph.F0],
+            graph.ENERGY: found[graph.ENERGY],
+            graph.SOURCE: found[graph.SOURCE],
+            "style": style,
+        }
+        audio = self._host("D", inputs)[graph.AUDIO].reshape(-1).astype(np.float32)
+        if not np.isfinite(audio).all():
+            raise TensorRTError("The voice engine gave sound that is not a number.", "The spare engine takes over.")
+        seconds = {"A": after_a - started, "BSD": time.perf_counter() - after_a}
+        return Synthesis(audio, durations, seconds)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _chain(self, part: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Outputs of ``part``, left on the card where it runs there."""
+        session = self._parts[part]
+        if isinstance(session, TensorRTSession):
+            session.launch(inputs)
+            return {name: session.on_device(name) for name in session.output_names}
+        return self._host(part, inputs)
+
+    def _host(self, part: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        session = self._parts[part]
+        if isinstance(session, TensorRTSession):
+            return session.run(inputs)
+        return session.run({name: self._fetched(value) for name, value in inputs.items()})
+
+    def _fetched(self, value: Any) -> Any:
+        """``value`` on the host."""
+        if not isinstance(value, DeviceArray):
+            return value
+        for session in self._parts.values():
+            if isinstance(session, TensorRTSession):
+                session.wait()
+        host = np.empty(value.shape, value.dtype)
+        self._device.cuda.memcpy_dtoh(host, value.address)
+        return host
+
+    def _session(self, part: str, folder: Path, stream: Any, report: Progress) -> Session:
+        flavour, card = self._device.flavour, self._device.card
+        request = part_request(part, folder, flavour.typed)
+        # A weakly typed builder that fails with 16-bit kernels may still find 32-bit ones.
+        forms = [request] if flavour.typed or not request.half else [request, replace(request, half=False)]
+        session: Session
+        for form in forms:
+            try:
+                plan = ensure_plan(form, flavour, card, report, self._cancelled)
+                session = TensorRTSession(f"kokoro/{part}", plan, self._device, stream=stream)
+                session.load()
+                break
+            except Cancelled:
+                raise
+            except TensorRTError as error:
+                self.fallbacks[part] = str(error)
+        else:
+            session = OnnxRuntimeSession(f"kokoro/{part}", self._plain_folder() / f"{part}.onnx", threads=self._threads)
+            session.load()
+        return session
+
+    def _plain_folder(self) -> Path:
+        """Graphs in float32 for parts that run on the CPU."""
+        source = sorted(self._dir.glob("*.onnx"))[0]
+        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+        folder = built_dir() / f"kokoro-fp32-v{graph.BUILDER_VERSION}-{digest}"
+        if not (folder / "A.onnx").exists():
+            graph.build(source, folder, "fp32")
+        return folder
+
+
+def build_all(model_dir: Path, flavour: Flavour, card: Card | None, targets: tuple[int, ...] = ()) -> dict[str, Path]:
+    """Plans of all parts without loading any (ahead of time, say on a machine without a card)."""
+    source = sorted(model_dir.glob("*.onnx"))[0]
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    kind = _KIND[flavour.typed]
+    folder = built_dir() / f"kokoro-{kind}-v{graph.BUILDER_VERSION}-{digest}"
+    if not (folder / "A.onnx").exists():
+        graph.build(source, folder, kind)
+    return {
+        part.name: ensure_plan(part_request(part.name, folder, flavour.typed, targets), flavour, card)
+        for part in graph.PARTS
+    }

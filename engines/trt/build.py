@@ -1,0 +1,148 @@
+"""Builds plans in a child process: a builder that crashes, hangs or eats memory takes nobody with it, and can be ended.
+
+The child (``engines.trt.build_child``) reports one JSON object per line; the plan appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from engines.errors import Cancelled, EngineError
+from engines.trt.flavours import Card, Flavour, TensorRTError
+from engines.trt.plans import BuildRequest, plan_path, timing_cache_path
+
+Progress = Callable[[float, str], None]
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def ensure_plan(
+    request: BuildRequest,
+    flavour: Flavour,
+    card: Card | None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Path:
+    """The plan's path, built now when it is not there. Raises ``TensorRTError`` naming the layer, or ``Cancelled``."""
+    path = plan_path(request, flavour, card)
+    if not path.exists():
+        build_plan(request, flavour, path, timing_cache_path(flavour, card), progress, cancelled)
+    return path
+
+
+def build_plan(
+    request: BuildRequest,
+    flavour: Flavour,
+    path: Path,
+    timing_cache: Path | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> dict[str, object]:
+    """Build ``request`` to ``path``; returns what is noted beside it (``seconds``, ``bytes``, ``layers``)."""
+    tell = progress or (lambda fraction, text: None)
+    stopped = cancelled or (lambda: False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TensorRTError(f"{path.parent} cannot be made: {error.strerror}.", "Free disk space.") from error
+    order: dict[str, object] = {
+        "request": request.document(),
+        "flavour": asdict(flavour),
+        "plan": str(path),
+        "timing_cache": str(timing_cache) if timing_cache is not None and flavour.has_timing_cache else "",
+    }
+    started = time.monotonic()
+    tell(0.0, f"building {request.name}")
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as trouble:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "engines.trt.build_child"],
+            cwd=_ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}, text=True, encoding="utf-8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=trouble,
+        )  # fmt: skip
+        try:
+            result = _follow(child, order, request, tell, stopped, started)
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    pipe.close()
+        if result is None:
+            trouble.seek(0)
+            last = " ".join(trouble.read()[-600:].split())
+            raise TensorRTError(
+                f"The builder of {request.name} ended with {child.returncode}: {last or 'no message'}.",
+                "The engine runs on the CPU instead; report this with the log.",
+            )
+    if "error" in result:
+        raise TensorRTError(f"{request.name} could not be built: {result['error']}.", str(result.get("remedy", "")))
+    tell(1.0, f"built {request.name}")
+    return result
+
+
+def _follow(
+    child: subprocess.Popen[str],
+    order: dict[str, object],
+    request: BuildRequest,
+    tell: Progress,
+    stopped: Callable[[], bool],
+    started: float,
+) -> dict[str, object] | None:
+    """Hand the order to the child and read its lines until the last; None when it dies without one."""
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        assert child.stdout is not None  # a pipe was asked for
+        try:
+            for line in child.stdout:
+                lines.put(line)
+        except ValueError:
+            pass  # the pipe was closed: the build is being cancelled
+        lines.put(None)
+
+    reader = threading.Thread(target=read, name="idol-build-reader", daemon=True)
+    reader.start()
+    assert child.stdin is not None  # a pipe was asked for
+    try:
+        child.stdin.write(json.dumps(order))
+        child.stdin.close()
+    except OSError:
+        pass  # it died at once; its stderr says why
+    try:
+        while True:
+            if stopped():
+                raise Cancelled(f"Building {request.name} was cancelled.")
+            try:
+                line = lines.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            if line is None:
+                return None
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue  # a library printed something
+            if "fraction" in said:
+                seconds = time.monotonic() - started
+                tell(min(0.99, float(said["fraction"])), f"building {request.name}: {said['phase']}, {seconds:.0f} s")
+            else:
+                result: dict[str, object] = said
+                return result
+    finally:
+        if child.poll() is None and stopped():
+            child.kill()
+        reader.join(2)
+
+
+class BuildFailed(EngineError):
+    """No form of a graph could be built."""

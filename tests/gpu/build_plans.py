@@ -1,0 +1,96 @@
+"""Builds the plans the bench needs on a bare GPU host, each in its own process: build_plans.py NAME ...
+
+Names: ``kokoro-A`` … ``kokoro-D``, ``smollm2``, ``qwen0.5b``, ``llama7b``. Prints seconds and sizes; goes on after a
+failure. ``--level N`` overrides the builder's optimisation level.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from engines.models import kokoro_graph
+from engines.models.decoder_trt import build_plain, build_request, decoder_plan
+from engines.models.decoder_weights import GgufWeights
+from engines.models.kokoro_trt import part_request
+from engines.store import built_dir, files_dir
+from engines.trt.build import build_plan, ensure_plan
+from engines.trt.flavours import Card, Flavour, choose
+from engines.trt.plans import plan_path, timing_cache_path
+from tests.gpu.shapes import LLAMA_7B, RandomWeights
+
+CONTEXTS = {"smollm2": 2048, "qwen0.5b": 2048, "llama7b": 256}
+FILES = {"smollm2": "smollm2-135m", "qwen0.5b": "qwen2.5-coder-0.5b"}
+LEVELS = {"smollm2": 1, "qwen0.5b": 1, "llama7b": 1}
+
+
+def gguf(name: str) -> Path:
+    return next(iter(sorted((files_dir() / FILES[name]).glob("*.gguf"))))
+
+
+def kokoro_folder(kind: kokoro_graph.Kind) -> Path:
+    source = sorted((files_dir() / "kokoro").glob("*.onnx"))[0]
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    folder = built_dir() / f"kokoro-{kind}-v{kokoro_graph.BUILDER_VERSION}-{digest}"
+    if not (folder / "A.onnx").exists():
+        kokoro_graph.build(source, folder, kind)
+    return folder
+
+
+def llm_plan(name: str, flavour: Flavour, card: Card, level: int) -> Path:
+    folder = built_dir() / f"bench-{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if name == "llama7b":
+        graph = build_plain(RandomWeights(LLAMA_7B), folder, CONTEXTS[name], lambda fraction: None)
+        request = build_request(name, graph, LLAMA_7B, CONTEXTS[name], level)
+        return ensure_plan(request, flavour, card)
+    weights = GgufWeights(gguf(name))
+    try:
+        return decoder_plan(name, weights, folder, CONTEXTS[name], flavour, card, level=level)
+    finally:
+        weights.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="+")
+    parser.add_argument("--level", type=int)
+    parser.add_argument("--wide", action="store_true", help="32-bit kernels only")
+    arguments = parser.parse_args()
+    choice = choose()
+    if choice.flavour is None or choice.card is None:
+        print(f"no TensorRT here: {choice.reason}")
+        return 1
+    failed = 0
+    for name in arguments.names:
+        started = time.perf_counter()
+        try:
+            if name.startswith("kokoro-"):
+                folder = kokoro_folder("fp16" if choice.flavour.typed else "fp32")
+                request = part_request(name[-1], folder, choice.flavour.typed)
+                if arguments.level is not None:
+                    request = replace(request, level=arguments.level)
+                if arguments.wide:
+                    request = replace(request, half=False)
+                plan = plan_path(request, choice.flavour, choice.card)
+                if not plan.exists():
+                    cache = timing_cache_path(choice.flavour, choice.card).with_suffix(f".{name}")
+                    build_plan(request, choice.flavour, plan, cache)
+            else:
+                level = LEVELS[name] if arguments.level is None else arguments.level
+                plan = llm_plan(name, choice.flavour, choice.card, level)
+            note = json.loads(plan.with_suffix(".json").read_text())
+            print(f"{name}: {time.perf_counter() - started:.0f} s in all, {note['seconds']} s building, "
+                  f"{note['bytes'] / 1e6:.0f} MB, {note['layers']} layers", flush=True)  # fmt: skip
+        except Exception as error:
+            failed += 1
+            print(f"{name}: FAILED after {time.perf_counter() - started:.0f} s: {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
