@@ -47,18 +47,25 @@ class ChatTemplate:
         marked = [{"role": role, "content": f"[{marker}:{index}]"} for index, (role, _) in enumerate(messages)]
         try:
             text = self._template.render(messages=marked, add_generation_prompt=reply, tools=None, **self._names)
-        except (TemplateError, TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+        except (
+            TemplateError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+        ) as error:  # fmt: skip
             raise ModelFileError(f"The model's chat template fails: {error}.", "Choose another model.") from error
         if len(text) > 100_000:
             raise ModelFileError("The model's chat template makes an endless prompt.", "Choose another model.")
         ids: list[int] = []
+        run = ""
+        # Text between two control tokens is encoded in one go, the template's and a user's together, as it would be
+        # were the prompt one string: words at the border of both may share a token.
         for part in re.split(rf"(\[{marker}:\d+\])", text):
             found = re.fullmatch(rf"\[{marker}:(\d+)\]", part)
-            if found:
-                ids += self._tokenizer.encode(messages[int(found[1])][1])
-            elif part:
-                ids += self._tokenizer.encode(part, control=True)
-        return ids
+            for piece in [messages[int(found[1])][1]] if found else self._tokenizer.split_control(part):
+                if isinstance(piece, str):
+                    run += piece
+                else:
+                    ids += [*self._tokenizer.encode(run), piece]
+                    run = ""
+        return [*ids, *self._tokenizer.encode(run)]
 
 
 def _refuse(message: str) -> NoReturn:

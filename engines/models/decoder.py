@@ -57,7 +57,8 @@ class CacheSnapshot:
     def load(cls, path: Path) -> CacheSnapshot | None:
         """None when there is none, or when it is damaged."""
         try:
-            with np.load(path) as file:
+            # Opened here: NumPy leaves a file it opened itself open when it turns out to be damaged.
+            with path.open("rb") as raw, np.load(raw) as file:
                 arrays = {name: file[name] for name in file.files if name != "ids"}
                 return cls(tuple(int(token) for token in file["ids"]), arrays)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):

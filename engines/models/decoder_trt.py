@@ -31,6 +31,8 @@ from engines.trt.session import TensorRTSession
 
 PLAIN_VERSION = 1
 """Raised whenever the plain graph comes out differently."""
+LEVEL = 1
+"""Builder optimisation level: higher ones time for many minutes and gain little on products with one row."""
 CHUNK = 64
 """Tokens per run while prefilling."""
 _HALF = np.float16
@@ -67,7 +69,7 @@ def build_plain(weights: DecoderWeights, folder: Path, capacity: int, step: Call
     return target
 
 
-def build_request(name: str, graph: Path, config: DecoderConfig, capacity: int, level: int = 3) -> BuildRequest:
+def build_request(name: str, graph: Path, config: DecoderConfig, capacity: int, level: int = LEVEL) -> BuildRequest:
     """The decoder's engine. Its weights lie beside the graph; their size and first bytes stand for them in the key."""
     data = graph.with_suffix(".data")
     with data.open("rb") as file:
@@ -384,7 +386,7 @@ def _view(session: TensorRTSession, name: str, shape: tuple[int, ...]) -> NDArra
 
 def decoder_plan(
     name: str, weights: DecoderWeights, folder: Path, capacity: int, flavour: Flavour, card: Card | None,
-    progress: Progress | None = None, cancelled: Callable[[], bool] | None = None, level: int = 3,
+    progress: Progress | None = None, cancelled: Callable[[], bool] | None = None, level: int = LEVEL,
 ) -> Path:  # fmt: skip
     """The plan of a decoder, with graph and plan built where they are missing."""
     tell = progress or (lambda fraction, text: None)

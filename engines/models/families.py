@@ -132,7 +132,6 @@ def load_trt_chat_model(
     context: int = 2048,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
-    level: int = 3,
 ) -> ChatModel:
     """As ``load_chat_model``, on TensorRT. The CPU's graph is prepared as well: it is the spare.
 
@@ -149,7 +148,7 @@ def load_trt_chat_model(
     try:
         capacity = min(context, summary.context)
         plan = decoder_plan(
-            f"llm-{path.stem[:40]}", weights, folder, capacity, device.flavour, device.card, report, cancelled, level
+            f"llm-{path.stem[:40]}", weights, folder, capacity, device.flavour, device.card, report, cancelled
         )
         frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None
         config = weights.config

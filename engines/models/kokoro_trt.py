@@ -174,8 +174,13 @@ class TensorRTKokoro(KokoroEngine):
     def _session(self, part: str, folder: Path, stream: Any, report: Progress) -> Session:
         flavour, card = self._device.flavour, self._device.card
         request = part_request(part, folder, flavour.typed)
-        # A weakly typed builder that fails with 16-bit kernels may still find 32-bit ones.
-        forms = [request] if flavour.typed or not request.half else [request, replace(request, half=False)]
+        forms = [request]
+        if not flavour.typed:  # such a builder may fail on one form of a graph and manage another
+            written_out = {"norms": "ops"}
+            if part in "BD":
+                forms.append(replace(request, extra=written_out, level=0))
+            if request.half:
+                forms.append(replace(request, half=False))
         session: Session
         for form in forms:
             try:

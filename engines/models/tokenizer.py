@@ -8,6 +8,7 @@ not ended the message. Only the chat template's own text may hold control tokens
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Tokenizer:
         self._backend = backend
         self.control = control
         self.eos_ids = eos_ids
+        self._control_pattern: tuple[re.Pattern[str], dict[str, int]] | None = None
 
     @property
     def vocabulary_size(self) -> int:
@@ -47,6 +49,20 @@ class Tokenizer:
         """The id of a whole token such as ``<|im_end|>``, None when there is none."""
         found = self._backend.token_to_id(token)
         return None if found is None else int(found)
+
+    def split_control(self, text: str) -> list[int | str]:
+        """``text`` cut at its control tokens: their ids, and the text between them."""
+        if self._control_pattern is None:
+            names = {str(self._backend.id_to_token(token)): token for token in self.control}
+            longest_first = sorted(names, key=len, reverse=True)
+            self._control_pattern = re.compile("|".join(map(re.escape, longest_first)) if names else r"(?!)"), names
+        pattern, names = self._control_pattern
+        parts: list[int | str] = []
+        at = 0
+        for found in pattern.finditer(text):
+            parts += [text[at : found.start()], names[found[0]]]
+            at = found.end()
+        return [part for part in (*parts, text[at:]) if part != ""]
 
     def save(self, path: Path) -> None:
         """Backend and special ids in one JSON file, which loads far faster than GGUF metadata."""
@@ -80,6 +96,13 @@ def tokenizer_from_gguf(file: GgufFile) -> Tokenizer:
     tokens, merges = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.merges")
     if not isinstance(tokens, list) or not isinstance(merges, list):
         raise ModelFileError(f"{file.path.name} lacks the tokeniser's lists.", "Fetch the model again.")
+    types = metadata.get("tokenizer.ggml.token_type")
+    types = [1] * len(tokens) if types is None else [int(number) for number in types]
+    if len(types) != len(tokens):
+        raise ModelFileError(
+            f"{file.path.name}: the tokeniser's lists are damaged: {len(tokens)} tokens, {len(types)} types.",
+            "Fetch it again.",
+        )
     vocabulary = {token: index for index, token in enumerate(tokens)}
     try:
         pairs = [(left, right) for left, right in (merge.split(" ", 1) for merge in merges)]
@@ -90,8 +113,6 @@ def tokenizer_from_gguf(file: GgufFile) -> Tokenizer:
         ) from error
     backend.pre_tokenizer = _pre_tokenizer(pre, pre_tokenizers, file.path.name)
     backend.decoder = decoders.ByteLevel()
-    types = metadata.get("tokenizer.ggml.token_type")
-    types = [1] * len(tokens) if types is None else [int(number) for number in types]
     special = [AddedToken(tokens[i], special=True, normalized=False) for i, t in enumerate(types) if t == _CONTROL]
     plain = [AddedToken(tokens[i], special=False, normalized=False) for i, t in enumerate(types) if t == _USER_DEFINED]
     backend.add_special_tokens(special)

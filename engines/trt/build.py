@@ -5,6 +5,7 @@ The child (``engines.trt.build_child``) reports one JSON object per line; the pl
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -34,8 +35,18 @@ def ensure_plan(
 ) -> Path:
     """The plan's path, built now when it is not there. Raises ``TensorRTError`` naming the layer, or ``Cancelled``."""
     path = plan_path(request, flavour, card)
-    if not path.exists():
+    if path.exists():
+        return path
+    failed = path.with_suffix(".failed")
+    if failed.exists():
+        reason = failed.read_text(encoding="utf-8", errors="replace")[:500]
+        raise TensorRTError(f"{reason} (tried before)", "Try again: main.py engines build --again.")
+    try:
         build_plan(request, flavour, path, timing_cache_path(flavour, card), progress, cancelled)
+    except TensorRTError as error:
+        with contextlib.suppress(OSError):  # a build that fails in minutes is not tried at every start
+            failed.write_text(error.message, encoding="utf-8")
+        raise
     return path
 
 
@@ -63,10 +74,11 @@ def build_plan(
     started = time.monotonic()
     tell(0.0, f"building {request.name}")
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as trouble:
+        search = [str(_ROOT), os.environ.get("PYTHONPATH", "")]
         child = subprocess.Popen(
             [sys.executable, "-m", "engines.trt.build_child"],
-            cwd=_ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}, text=True, encoding="utf-8",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=trouble,
+            cwd=_ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search))},
+            text=True, encoding="utf-8", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=trouble,
         )  # fmt: skip
         try:
             result = _follow(child, order, request, tell, stopped, started)

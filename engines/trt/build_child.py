@@ -11,6 +11,7 @@ from typing import Any
 
 from engines.trt.flavours import Flavour, TensorRTError, load_api
 from engines.trt.plans import BuildRequest
+from engines.trt.weak_norms import put_layers, with_placeholders
 
 _NORMS = ("NORMALIZATION", "REDUCE")
 
@@ -52,10 +53,15 @@ def build(order: dict[str, Any], say: Any) -> dict[str, object]:
     builder = api.Builder(log)
     network = builder.create_network(_network_flags(api, flavour))
     parser = api.OnnxParser(network, log)
-    if hasattr(api, "OnnxParserFlag") and hasattr(api.OnnxParserFlag, "NATIVE_INSTANCENORM"):
-        parser.set_flag(api.OnnxParserFlag.NATIVE_INSTANCENORM)
-    if not parser.parse_from_file(str(request.graph)):
-        raise TensorRTError(f"the parser refuses {_first_error(parser)}", "The next form or runtime is tried.")
+    rewritten = None if flavour.typed else with_placeholders(request.graph, request.extra.get("norms", "layer"))
+    try:
+        if not parser.parse_from_file(str(rewritten or request.graph)):
+            raise TensorRTError(f"the parser refuses {_first_error(parser)}", "The next form or runtime is tried.")
+    finally:
+        if rewritten is not None:
+            rewritten.unlink()
+    kept: list[Any] = []
+    norms = put_layers(api, network, kept) if rewritten is not None else 0
     config = builder.create_builder_config()
     config.builder_optimization_level = request.level
     _set_precision(api, flavour, request, network, config)
@@ -86,6 +92,7 @@ def build(order: dict[str, Any], say: Any) -> dict[str, object]:
         "seconds": round(time.perf_counter() - started, 1),
         "bytes": plan.stat().st_size,
         "layers": network.num_layers,
+        "norms": norms,
         "half": request.half,
         "targets": list(request.targets),
         "profiles": [{name: [list(s) for s in shapes] for name, shapes in p.items()} for p in request.profiles],

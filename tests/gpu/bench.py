@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from engines.models.decoder_trt import TensorRTDecoder
+from engines.models.decoder_trt import LEVEL, TensorRTDecoder
 from engines.models.decoder_weights import GgufWeights
 from engines.store import files_dir
 from engines.trt.device import Device
 from engines.trt.flavours import choose
-from tests.gpu.build_plans import CONTEXTS, LEVELS, gguf, llm_plan
+from tests.gpu.build_plans import CONTEXTS, gguf, llm_plan
 from tests.gpu.shapes import LLAMA_7B, RandomEmbedding
 
 IDS = [50, 83, 54, 156, 57, 135, 3, 16, 65, 156, 87, 158, 54, 46, 5, 16, 62, 83, 54, 156]
@@ -81,7 +81,7 @@ def voice(device: Device) -> dict[str, Any]:
 
 def decoder(name: str, device: Device, level: int | None = None) -> TensorRTDecoder:
     assert device.card is not None
-    plan = llm_plan(name, device.flavour, device.card, LEVELS[name] if level is None else level)
+    plan = llm_plan(name, device.flavour, device.card, LEVEL if level is None else level)
     if name == "llama7b":
         return TensorRTDecoder(LLAMA_7B, plan, device, RandomEmbedding(LLAMA_7B), capacity=CONTEXTS[name])  # type: ignore[arg-type]
     weights = GgufWeights(gguf(name))

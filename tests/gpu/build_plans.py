@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engines.models import kokoro_graph
-from engines.models.decoder_trt import build_plain, build_request, decoder_plan
+from engines.models.decoder_trt import LEVEL, build_plain, build_request, decoder_plan
 from engines.models.decoder_weights import GgufWeights
 from engines.models.kokoro_trt import part_request
 from engines.store import built_dir, files_dir
@@ -25,7 +25,6 @@ from tests.gpu.shapes import LLAMA_7B, RandomWeights
 
 CONTEXTS = {"smollm2": 2048, "qwen0.5b": 2048, "llama7b": 256}
 FILES = {"smollm2": "smollm2-135m", "qwen0.5b": "qwen2.5-coder-0.5b"}
-LEVELS = {"smollm2": 1, "qwen0.5b": 1, "llama7b": 1}
 
 
 def gguf(name: str) -> Path:
@@ -50,7 +49,7 @@ def llm_plan(name: str, flavour: Flavour, card: Card, level: int) -> Path:
         return ensure_plan(request, flavour, card)
     weights = GgufWeights(gguf(name))
     try:
-        return decoder_plan(name, weights, folder, CONTEXTS[name], flavour, card, level=level)
+        return decoder_plan(f"llm-{gguf(name).stem[:40]}", weights, folder, CONTEXTS[name], flavour, card, level=level)
     finally:
         weights.close()
 
@@ -59,6 +58,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="+")
     parser.add_argument("--level", type=int)
+    parser.add_argument("--norms", choices=("layer", "ops"), default="layer")
     parser.add_argument("--wide", action="store_true", help="32-bit kernels only")
     arguments = parser.parse_args()
     choice = choose()
@@ -74,6 +74,8 @@ def main() -> int:
                 request = part_request(name[-1], folder, choice.flavour.typed)
                 if arguments.level is not None:
                     request = replace(request, level=arguments.level)
+                if arguments.norms != "layer":
+                    request = replace(request, extra={"norms": arguments.norms})
                 if arguments.wide:
                     request = replace(request, half=False)
                 plan = plan_path(request, choice.flavour, choice.card)
@@ -81,7 +83,7 @@ def main() -> int:
                     cache = timing_cache_path(choice.flavour, choice.card).with_suffix(f".{name}")
                     build_plan(request, choice.flavour, plan, cache)
             else:
-                level = LEVELS[name] if arguments.level is None else arguments.level
+                level = LEVEL if arguments.level is None else arguments.level
                 plan = llm_plan(name, choice.flavour, choice.card, level)
             note = json.loads(plan.with_suffix(".json").read_text())
             print(f"{name}: {time.perf_counter() - started:.0f} s in all, {note['seconds']} s building, "

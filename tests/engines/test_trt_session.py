@@ -1,0 +1,199 @@
+"""The code around TensorRT on a card made of host memory: buffers, graphs, the decoder's cache, the voice's chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from engines.errors import SessionError
+from engines.models import decoder_trt
+from engines.models.decoder import Candidates, EmbeddingTable, gguf_embedding, open_embedding
+from engines.models.decoder_trt import TensorRTDecoder, build_plain, profiles
+from engines.models.decoder_weights import GgufWeights
+from engines.models.families import ChatModel, load_chat_model
+from engines.trt import session as session_module
+from engines.trt.flavours import TensorRTError
+from engines.trt.session import DeviceArray, TensorRTSession
+from tests.engines.fake_card import FakeContext, FakeDevice, fake_graph, write_plan
+
+CAPACITY = 96
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> FakeDevice:
+    made = FakeDevice()
+    graph = fake_graph(made.cuda)
+    monkeypatch.setattr(session_module, "CudaGraph", graph)
+    monkeypatch.setattr(decoder_trt, "CudaGraph", graph)
+    return made
+
+
+@pytest.fixture
+def double(tmp_path: Path, device: FakeDevice) -> TensorRTSession:
+    """y = 2 · x, x of 1 to 8 numbers."""
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "x"], ["y"])], "double",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(model, str(tmp_path / "double.onnx"))
+    plan = write_plan(tmp_path / "double.plan", tmp_path / "double.onnx", [{"x": [[1], [4], [8]]}])
+    return TensorRTSession("double", plan, device)  # type: ignore[arg-type]
+
+
+def test_runs_any_shape_and_captures_the_second_of_a_kind(double: TensorRTSession, device: FakeDevice) -> None:
+    with double:
+        for round_ in range(5):
+            for n in (3, 8, 1):
+                x = np.arange(n, dtype=np.float32) + round_
+                assert np.array_equal(double.run({"x": x})["y"], 2 * x)
+        assert device.cuda.launches == 9  # rounds three to five, three shapes each
+        made = double.on_device("y")
+        assert isinstance(made, DeviceArray) and made.shape == (1,)
+        assert np.array_equal(double.run({"x": made})["y"], [16.0])
+    assert device.cuda.blocks == {}
+
+
+def test_a_refused_capture_falls_back_to_plain_runs(
+    double: TensorRTSession, device: FakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module.CudaGraph, "refuse", True)
+    with double:
+        for _ in range(4):
+            assert np.array_equal(double.run({"x": np.ones(2, np.float32)})["y"], [2.0, 2.0])
+        assert "900" in double.graph_failure and device.cuda.launches == 0
+
+
+def test_wrong_inputs_are_named(double: TensorRTSession) -> None:
+    with pytest.raises(SessionError, match="not loaded"):
+        double.run({"x": np.ones(2, np.float32)})
+    with double:
+        with pytest.raises(SessionError, match="'x' is missing"):
+            double.run({})
+        with pytest.raises(SessionError, match="at most"):
+            double.run({"x": np.ones(9, np.float32)})
+        with pytest.raises(SessionError, match="unknown inputs"):
+            double.run({"x": np.ones(2, np.float32), "z": np.ones(2, np.float32)})
+        with pytest.raises(SessionError, match="int64"):
+            double.run({"x": np.ones(2, np.int64)})
+        with pytest.raises(SessionError, match="loaded already"):
+            double.load()
+
+
+def test_damaged_and_missing_plans(double: TensorRTSession, device: FakeDevice, tmp_path: Path) -> None:
+    (tmp_path / "double.plan").write_bytes(b"\x00 not a plan")
+    with pytest.raises(TensorRTError, match="does not fit"):
+        double.load()
+    (tmp_path / "double.plan").unlink()
+    with pytest.raises(TensorRTError, match="cannot be read"):
+        double.load()
+    assert device.cuda.blocks == {}
+
+
+def test_no_room_leaves_nothing_behind(double: TensorRTSession, device: FakeDevice) -> None:
+    device.cuda.room = 100
+    with pytest.raises(TensorRTError, match="do not fit"):
+        double.load()
+    assert device.cuda.blocks == {} and not double.loaded
+
+
+def test_a_failing_card_is_told(double: TensorRTSession, monkeypatch: pytest.MonkeyPatch, device: FakeDevice) -> None:
+    with double:
+        double.run({"x": np.ones(2, np.float32)})
+        monkeypatch.setattr(FakeContext, "fail", "an illegal memory access was encountered")
+        with pytest.raises((TensorRTError, device.cuda.Error), match="illegal"):
+            double.run({"x": np.ones(2, np.float32)})
+
+
+# -- the decoder -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(model_path: Callable[[str], Path]) -> Iterator[ChatModel]:
+    """The reference: SmolLM2 on the CPU."""
+    path = next(iter(model_path("smollm2-135m").glob("*.gguf")))
+    made = load_chat_model(path, context=512)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, model_path: Callable[[str], Path]) -> tuple[Path, GgufWeights]:
+    folder = tmp_path_factory.mktemp("plain")
+    weights = GgufWeights(next(iter(model_path("smollm2-135m").glob("*.gguf"))))
+    build_plain(weights, folder, CAPACITY, lambda fraction: None)
+    write_plan(folder / "llm.plan", folder / "plain.onnx", profiles(weights.config, CAPACITY))
+    return folder / "llm.plan", weights
+
+
+@pytest.fixture
+def decoder(plain: tuple[Path, GgufWeights], device: FakeDevice) -> Iterator[TensorRTDecoder]:
+    plan, weights = plain
+    table: EmbeddingTable = open_embedding(Path(), gguf_embedding(weights.file), weights.config)
+    made = TensorRTDecoder(weights.config, plan, device, table, capacity=CAPACITY)  # type: ignore[arg-type]
+    made.load()
+    yield made
+    made.close()
+    assert device.cuda.blocks == {}
+
+
+@pytest.mark.models
+def test_decoder_follows_the_reference(decoder: TensorRTDecoder, model: ChatModel, device: FakeDevice) -> None:
+    decoder.full_logits = True
+    ids = model.template.encode([("user", "Tell me about the sea, please, in a few words.")], reply=True)
+    # The reference rounds activations to 8 bits, so its logits are near, not equal.
+    ours, theirs = np.asarray(decoder.prefill(ids)), model.decoder.prefill(ids)
+    before, agreed = device.cuda.launches, 0
+    for _ in range(9):
+        assert np.corrcoef(ours, theirs)[0, 1] > 0.999
+        token = int(np.argmax(theirs))
+        agreed += int(np.argmax(ours)) == token
+        ours, theirs = np.asarray(decoder.step(token)), model.decoder.step(token)
+    assert agreed >= 8
+    assert device.cuda.launches - before >= 5, "steps are not replayed from a graph"
+
+
+@pytest.mark.models
+def test_candidates_are_the_largest_logits(decoder: TensorRTDecoder, model: ChatModel) -> None:
+    ids = model.template.encode([("user", "Hi")], reply=True)
+    best = decoder.prefill(ids)
+    assert isinstance(best, Candidates) and len(best.tokens) == 256
+    decoder.full_logits = True
+    decoder.cache.reset()
+    logits = np.asarray(decoder.prefill(ids))
+    assert np.array_equal(np.sort(logits)[::-1][:256], best.logits)
+    assert np.array_equal(logits[best.tokens], best.logits)
+
+
+@pytest.mark.models
+def test_cache_is_reused_trimmed_and_restored(decoder: TensorRTDecoder, model: ChatModel) -> None:
+    decoder.full_logits = True
+    start = model.template.encode([("system", "You are a cat.")], reply=False)
+    whole = [*start, *model.template.encode([("user", "What are you?")], reply=True)]
+    fresh = np.asarray(decoder.prefill(whole)).copy()
+    decoder.cache.reset()
+    decoder.prime(start)
+    assert decoder.reusable(whole) == len(start)
+    decoder.prefill(model.template.encode([("user", "Something else altogether, much longer.")], reply=True))
+    assert decoder.reusable(whole) == len(start)
+    assert np.abs(np.asarray(decoder.prefill(whole)) - fresh).max() < 0.1
+    # The last token again after a longer history: what lies behind it in the cache must not be seen.
+    for token in (5, 6, 7):
+        decoder.step(token)
+    assert np.abs(np.asarray(decoder.prefill(whole)) - fresh).max() < 0.1
+
+
+@pytest.mark.models
+def test_context_is_bounded(decoder: TensorRTDecoder) -> None:
+    with pytest.raises(SessionError, match="holds 96"):
+        decoder.prefill([1] * (CAPACITY + 1))
+    decoder.prefill([1] * CAPACITY)
+    with pytest.raises(SessionError, match="is full"):
+        decoder.step(1)
