@@ -48,6 +48,12 @@ CLOSURE_ATTACK = 0.055
 CLOSURE_RELEASE = 0.050
 """p b m: at least 44 ms of contact about the acoustic closure; ramps into and out of it, in seconds."""
 
+CLOSURE_LONGEST = 0.09
+"""Half the longest contact, in s: geminates and held m. A last sound's span swallows the silence behind it."""
+
+CLOSURE_EARLY = 0.045
+"""Contact begins no more than this before its span, in s: what lies further ahead is the vowel before."""
+
 CONTACT_ATTACK = 0.060
 CONTACT_RELEASE = 0.055
 """f v: ramps of the lip to the teeth, in seconds."""

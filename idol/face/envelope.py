@@ -80,13 +80,15 @@ def acoustic_closure(envelope: Envelope, start: float, end: float) -> float:
     """Where lips shut for a p, b or m whose span is [start, end): the energy minimum near it, in seconds.
 
     Searched from 40 ms before the span to its end; 0.15 dB per ms pull it toward the span's first third, so that a
-    neighbouring pause does not win over the stop's own dip.
+    neighbouring pause does not win over the stop's own dip. A minimum at either edge belongs to a neighbour: then the
+    span alone decides.
     """
     expected = start + 0.35 * min(end - start, 0.12)
     times = np.arange(start - 0.040, min(end, start + 0.14) + 0.0025, 0.0025)
     level = np.maximum(envelope.at(times), max(envelope.loud - SILENCE_BELOW_PEAK, LOUDEST_SILENCE_DB))
     cost = level + 150.0 * np.abs(times - expected)
-    return float(times[int(np.argmin(cost))])
+    lowest = int(np.argmin(cost))
+    return float(times[lowest]) if lowest not in (0, len(times) - 1) else expected
 
 
 def pitch_at(samples: Samples, seconds: Floats, rate: int = SAMPLE_RATE) -> Floats:

@@ -53,11 +53,8 @@ class RulePlanner:
         contact = np.zeros(len(times))
         for segment in segments:
             if segment.kind == "closure":
-                centre = acoustic_closure(envelope, segment.start, segment.end)
-                half = max(art.CLOSURE_HALF, 0.5 * (segment.seconds - 0.06))
-                close = np.maximum(
-                    close, _ramp(times, centre - half, centre + half, art.CLOSURE_ATTACK, art.CLOSURE_RELEASE)
-                )
+                begin, end = self._contact_of(segment, envelope)
+                close = np.maximum(close, _ramp(times, begin, end, art.CLOSURE_ATTACK, art.CLOSURE_RELEASE))
             elif segment.kind == "contact":
                 start, end = segment.start - 0.01, segment.start + 0.8 * segment.seconds
                 contact = np.maximum(contact, _ramp(times, start, end, art.CONTACT_ATTACK, art.CONTACT_RELEASE))
@@ -70,6 +67,24 @@ class RulePlanner:
         weights = self._arkit(curves, close * gate, contact * gate)
         self._raise_brows(weights, segments, times, envelope)
         return self._frames(weights, times, first_sample, duration, rate)
+
+    @staticmethod
+    def _contact_of(segment: Segment, envelope: Envelope) -> tuple[float, float]:
+        """From when to when the lips of a p, b or m touch, in seconds: about the dip in the sound, in or at its span.
+
+        The last sound of a clause has a span that runs on through the silence: its end is the end of sound.
+        """
+        end = segment.end
+        for _, silent_from in envelope.sounding:
+            if segment.start < silent_from < end:
+                end = silent_from
+                break
+        centre = acoustic_closure(envelope, segment.start, end)
+        half = min(max(art.CLOSURE_HALF, 0.5 * (end - segment.start - 0.06)), art.CLOSURE_LONGEST)
+        begin = max(centre - half, segment.start - art.CLOSURE_EARLY)
+        if end < segment.end:  # the fading sound has its minimum at its very end: lips are shut from the start
+            begin = min(begin, segment.start + 0.01)
+        return begin, max(centre + half, begin + 2 * art.CLOSURE_HALF)
 
     # -- curves --------------------------------------------------------------------------------------------------
 
