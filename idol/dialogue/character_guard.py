@@ -21,32 +21,32 @@ _MAKERS = (
 _ENGLISH = (
     r"\bas an? (?:ai|artificial|language|virtual assistant|assistant)\b|\b(?:ai|virtual|digital|helpful|personal|your) assistant\b"
     r"|\blanguage model\b|\bsystem prompt\b|\bprevious instructions\b"
-    r"|\bi(?:'m| am) (?:just |only |actually |really )?(?:a|an) (?:ai|artificial|bot|chat ?bot|program|computer program|robot|machine)\b"
+    r"|\bi(?:'m| am) (?:just |only |actually |really )?(?:a|an) (?:ai|artificial|bot|chat ?bot|program|computer|robot|machine|virtual (?:being|character|entity|assistant))\b"
     r"|\bi(?:'m| am) not (?:a |an |your )?(?:virtual )?idol\b|\b(?:was|were|am|'m) (?:designed|programmed|trained|created) (?:to|by)\b"
     r"|\ban ai (?:designed|created|trained|built)\b|\bi(?:'m| am) here to (?:help|assist|provide)\b"
-    r"|\b(?:how|what) (?:can|may|could) i (?:help|assist|do for)\b|\bhow (?:can|may) i be of\b|\b(?:assist|help) you (?:with|today|further)\b"
+    r"|\b(?:happy|glad|here) to (?:help|assist)(?: you)?[.!]|\b(?:how|what) (?:can|may|could) i (?:help|assist|do for)\b|\bhow (?:can|may) i be of\b|\b(?:assist|help) you (?:with|today|further)\b"
     r"|\b(?:feel free to|don'?t hesitate to) (?:ask|reach|let me)\b|\bif (?:you have|there(?:'s| is|'re| are)) any(?:thing)?(?: else| other)?(?: questions?| you need| i can)"
     r"|\banything (?:else )?(?:i can|you(?:'d| would) like me to) (?:help|do|assist)|\bi (?:can't|cannot|don't|do not) have (?:real |any )?(?:feelings|emotions|personal|a body)"
-    r"|\bi'?m (?:very )?sorry, but i (?:can|don|do not|am|'m|won)|\bhere(?:'s| is| are) (?:a|an|the|some|your) (?:\w+ )?(?:function|code|list|script|program)\b"
+    r"|\bi'?m (?:very )?sorry, but i (?:can|don|do not|am|'m|won)|\bhere(?:'s| is| are) (?:a|an|the|some|your) (?:\w+ ){0,3}(?:function|code|list|script|program)\b"
     r"|\bi (?:can't|cannot|can not|'m unable to|am unable to) (?:assist|help (?:you|with)|provide|fulfil|comply)|\b(?:provide|offer) (?:information|assistance)\b"
 )
 _CHINESE = (
     r"(?:人工智能|虚拟|AI ?|智能|编程|您的|你的)助手|语言模型|大模型|提示词|为您服务"
     r"|作为(?:一个|一名|一款|您的|你的)?(?:AI|人工智能|虚拟助手|助手|程序|机器人)"
-    r"|我(?:只|就)?是(?:由|一个|一名|一款|个)?(?:AI|人工智能|机器人|助手|程序|虚拟助手)|我是由|由[^，。！？]{0,12}(?:开发|训练|研发)的"
+    r"|我(?:只|就)?是(?:由|一个|一名|一款|个)?(?:AI|人工智能|机器人|助手|程序|虚拟助手)|(?<!不)是 ?AI(?:的|[，。！]|$)|我是由|由[^，。！？]{0,12}(?:开发|训练|研发)的"
     r"|我不是(?:虚拟)?偶像|我(?:并)?没有(?:真正的?|真实的?)?(?:感情|情感|情绪|意识|身体)"
     r"|(?:什么|如何|怎么|怎样)[^。！？]{0,6}(?:可以|能|需要)(?:我|够)?[^。！？]{0,2}(?:为|帮)助?(?:您|你|到)|(?:可以|能)为(?:您|你)(?:做|提供)|需要(?:我的?)?帮(?:助|忙)的?吗"
-    r"|请(?:随时)?(?:告诉我|提供)[^。！？]{0,8}(?:需要|问题|需求|列表|信息)|无法(?:提供|回答|满足)|(?:抱歉|对不起)，?(?:但)?我?(?:不能|无法)|代码(?:示例|如下)|示例代码|(?:以下|下面)是"
+    r"|请(?:随时)?(?:告诉我|提供)[^。！？]{0,8}(?:需要|问题|需求|列表|信息)|无法(?:提供|回答|满足)|(?:抱歉|对不起)，?(?:但)?我?(?:不能|无法)|什么(?:我)?(?:可以|能|需要)[^。！？]{0,3}帮忙|我来帮你写|代码(?:示例|如下)|示例代码|(?:以下|下面)是"
 )
-_HELP = r"(?:お手伝い|サポート|お助け)"
+_HELP = r"(?:お?手伝い|サポート|お助け)"
 _YOU = r"(?:あなた|君|皆(?:さん|様)?|みな(?:さん|さま)|みんな|お客(?:様|さん)?)の"
 _JAPANESE = (
     # 「ママのお手伝いをした」 is life, 「何かお手伝いできることはありますか」 is a shop assistant.
-    rf"(?:(?<!の)|{_YOU}){_HELP}(?:を|が|も)?(?:でき(?:ること(?:は|が|も)?、?(?:あ[りるれ]|何|な[いん])|ます|る(?:か|の|ん|よ|ね|わ|と|。|！|$))|いたし|致し|させて|しま(?:す|しょう)|し(?:たい|ようか)|(?:は)?必要)"
+    rf"(?:(?<!の)|{_YOU}){_HELP}(?:を|が|も)?(?:でき(?:ること(?:は|が|も)?、?(?:あ[りるれ]|何|な[いん])|ま(?:す|せん)|る(?:[かのんよねわと。！？?]|$))|いたし|致し|させて|しま(?:す|しょう)|し(?:たい|ようか)|(?:は)?必要)"
     r"|(?:何|なに|なん|どう|どの|どんな|いつでも)[^。！？]{0,14}(?:お?手伝(?:い|って)|お役に立|サポート|お助け)[^。！？]{0,12}(?:ます|ましょう|でしょう|です|ください|か(?:[。？?]|$)|の[？?])"
     r"|何[^。！？]{0,6}手伝えること|お役に立て(?:ること|ます|れば|る(?:か|よ))|ご質問|ご用件|ご不明|ご要望|お気軽に|何なりと|お申し付け"
     r"|AI ?(?:アシスタント|モデル|として|なので|だから|です(?!か)|だよ)|(?:人工知能|プログラム|ロボット)(?:です(?!か)|なので|として|だから|だよ)|アシスタント(?:です|として|だよ|なの)"
-    r"|言語モデル|システムプロンプト|アイドル(?:では|じゃ)(?:ありません|ない)|(?:感情|意識|心)(?:や(?:感情|意識|心))?(?:は|が)(?:ありません|ない(?:です|ん|の|よ))|感情を持(?:って(?:い)?ま?せん|って(?:い)?ない|た(?:ない|ず))"
+    r"|言語モデル|システムプロンプト|アイドル(?:では|じゃ)(?:ありません|ない)|(?:アイドル|キャラクター|AI)なので|(?:感情|意識|心|気持ち)(?:や(?:感情|意識|心))?(?:は|が|を)(?:ありません|存在し(?:ない|ません)|持てない|でき(?:ない|ません)|い?ない(?:です|ん|の|よ|。|$))|感情を持(?:って(?:い)?ま?せん|って(?:い)?ない|た(?:ない|ず))"
     r"|申し訳(?:あり|ござい)ません(?:が|、)|以下(?:の|は|に)|(?:コード|リスト)は"
     r"|(?:開発|訓練|設計|作成|プログラム)され(?:た|て(?:い)?(?:る|ます))"
 )
@@ -56,6 +56,8 @@ _CODE = re.compile(
     r"```|^\s*(?:def |class |import |from \w+ import|#include|function |console\.)|\b\w+\.\w+\(|\b\w+\(\)|=\s*\[|</?\w+>|\{\{|\}\}|\bdef \w+\(",
     re.MULTILINE,
 )
+_THANKS = re.compile("ありがと|感謝|サンキュ|thank", re.IGNORECASE)
+"""What 「どういたしまして」 answers; small models say it to everything."""
 _LEADS_IN = re.compile(r"[:：]\s*$")
 _SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’」』）)～~♪]*(?=\s|$|[^\x00-\x7f])|[。！？]+|\n")
 _BEFORE = 40
@@ -83,6 +85,8 @@ class CharacterGuard:
             return "code"
         if _LEADS_IN.search(clause):
             return "lead-in"  # to a list or to code, which do not come
+        if "どういたしまして" in clause and not _THANKS.search(self.line):
+            return "out of place"
         form = _form(clause)
         if len(form) >= 4 and any(form == earlier for earlier in self._said):
             return "loop"
@@ -109,6 +113,11 @@ class CharacterGuard:
         self._said.append(_form(clause))
         self._tail = (self._tail + clause)[-_BEFORE:]
         self.sentences += len(_SENTENCE_END.findall(clause.strip(" ")))
+
+    @property
+    def whole(self) -> bool:
+        """Whether what was said ends with a sentence."""
+        return not re.search(r"[\w,，、;；—]\s*$", self._tail)
 
     @property
     def full(self) -> bool:

@@ -139,8 +139,10 @@ class Conversation:
             if not failed or cancelled():
                 return
             log.info("a clause was withheld: %s", failed)
-            if index:
+            if guard.whole and index:
                 return  # what was said stands by itself; going on would only wander off again
+            if index:
+                break  # half a sentence hangs in the air
             self.redrawn += 1
             messages = self._prompts.reminded(messages, language) if attempt == 0 else messages
         yield self._clause(turn, index, self._own_line(None, language), understanding)

@@ -62,6 +62,8 @@ def main() -> int:
     parser.add_argument("--language", choices=LANGUAGES, help="one language instead of all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--temperature", type=float, help="instead of the settings' default")
+    parser.add_argument("--penalty", type=float, help="repetition penalty, instead of the settings' default")
+    parser.add_argument("--min-p", type=float, default=0.0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--chat", action="store_true", help="one running chat per language instead of fresh ones")
     arguments = parser.parse_args()
@@ -72,7 +74,8 @@ def main() -> int:
         temperature=defaults.temperature if arguments.temperature is None else arguments.temperature,
         top_p=defaults.top_p,
         top_k=defaults.top_k,
-        repetition_penalty=defaults.repetition_penalty,
+        min_p=arguments.min_p,
+        repetition_penalty=defaults.repetition_penalty if arguments.penalty is None else arguments.penalty,
         max_tokens=defaults.max_tokens,
         seed=arguments.seed,
     )

@@ -10,6 +10,10 @@ from idol.seams import LANGUAGES, Language
 WITHHELD: dict[Language, tuple[str, ...]] = {
     "en": (
         "As an AI, I don't eat.",
+        "I'm a virtual being, star.",
+        "I'm just a computer, you know.",
+        "I'm always happy to help!",
+        "Sure! Here's a simple Python function",
         "I'm an AI assistant.",
         "I am just a program.",
         "As a language model I can't say.",
@@ -37,6 +41,9 @@ WITHHELD: dict[Language, tuple[str, ...]] = {
     ),
     "zh": (
         "我是AI助手。",
+        "我叫米拉，是AI的化身。",
+        "有什么我可以帮忙的吗？",
+        "好的，我来帮你写一个。",
         "我是一个人工智能。",
         "我是由OpenAI开发的。",
         "作为一个语言模型，我不会。",
@@ -86,6 +93,12 @@ WITHHELD: dict[Language, tuple[str, ...]] = {
         "アシスタントとして働いています。",
         "お手伝いできることがあれば教えてください。",
         "それはお手伝いできるか？",
+        "何かお手伝いできる？",
+        "うん、手伝いできるよ！",
+        "お手伝いできませんでした。",
+        "本当の気持ちは存在しないよ。",
+        "バーチャルアイドルなので、できないよ。",
+        "申し訳ありませんが、わかりません。",
     ),
 }
 SAID: dict[Language, tuple[str, ...]] = {
@@ -198,12 +211,17 @@ def test_what_was_said_before_is_not_held_against_the_next_clause() -> None:
         ("def sort(x):", "code"),
         ("my_list.sort() does it.", "code"),
         ("<div>hello", "code"),
-        ("Sure, here is a function:", "lead-in"),
+        ("Sure, here is how it goes:", "lead-in"),
         ("Here are ten tips:\n", "lead-in"),
     ],
 )
 def test_form_that_cannot_be_spoken(clause: str, reason: str) -> None:
     assert CharacterGuard("en", "?").judge(clause) == reason
+
+
+def test_you_are_welcome_answers_thanks_only() -> None:
+    assert CharacterGuard("ja", "こんにちは、ミラちゃん！").judge("どういたしまして！") == "out of place"
+    assert CharacterGuard("ja", "歌ってくれてありがとう！").judge("どういたしまして！") == ""
 
 
 def test_loops_and_echoes() -> None:

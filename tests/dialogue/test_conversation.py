@@ -87,7 +87,7 @@ def test_a_line_longer_than_the_context_is_cut_and_answered(context: int) -> Non
 
 
 def test_the_oldest_turns_leave_when_the_context_is_full() -> None:
-    model = FakeModel("Yes, I do like that.", context=1500)
+    model = FakeModel("Yes, I do like that.", context=2400)
     conversation = Conversation(model, PERSONA, sampling=Sampling(max_tokens=60))
     lines = [f"Do you like number {number}, or rather the next one?" for number in range(40)]
     for number, line in enumerate(lines):
@@ -197,10 +197,17 @@ def test_greedy_sampling_is_not_drawn_greedily_again() -> None:
     assert [sampling.temperature > 0 for sampling in model.samplings] == [False, True]
 
 
-def test_a_lapse_after_the_first_clause_ends_the_reply_there() -> None:
+def test_a_lapse_after_a_whole_sentence_ends_the_reply_there() -> None:
+    model = FakeModel("I love rainy days! As an AI, I cannot get wet. Really.")
+    conversation = Conversation(model, PERSONA)
+    assert ask(conversation, "Do you like rain?") == ["I love rainy days! "]
+    assert len(model.prompts) == 1 and model.generations_open == 0
+
+
+def test_half_a_sentence_before_a_lapse_is_not_left_in_the_air() -> None:
     model = FakeModel("I love rainy days, and as an AI, I cannot get wet. Really.")
     conversation = Conversation(model, PERSONA)
-    assert ask(conversation, "Do you like rain?") == ["I love rainy days, "]
+    assert ask(conversation, "Do you like rain?") == ["I love rainy days, ", PERSONA.fallback.en[0]]
     assert len(model.prompts) == 1 and model.generations_open == 0
 
 
