@@ -48,8 +48,11 @@ CLOSURE_ATTACK = 0.055
 CLOSURE_RELEASE = 0.050
 """p b m: at least 44 ms of contact about the acoustic closure; ramps into and out of it, in seconds."""
 
-CLOSURE_LONGEST = 0.09
-"""Half the longest contact, in s: geminates and held m. A last sound's span swallows the silence behind it."""
+CLOSURE_LONG = 0.08
+CLOSURE_LONGEST = 0.2
+CLOSURE_EDGES = (0.02, 0.04)
+"""Spans beyond ``CLOSURE_LONG`` keep their lips shut except for edges of so many s; no contact is longer than
+``CLOSURE_LONGEST``, since a last sound's span swallows the silence behind it."""
 
 CLOSURE_EARLY = 0.045
 """Contact begins no more than this before its span, in s: what lies further ahead is the vowel before."""

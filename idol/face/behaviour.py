@@ -40,6 +40,8 @@ _SYMMETRIC = frozenset(
 )  # fmt: skip
 _ONSET = 0.18
 """Time constant of an emotion's onset in s: 90 % within 0.41 s."""
+_HEAD_JOINS = 0.15
+"""Time constant in s with which the head follows a shift of gaze: the eyes are there first."""
 _BLINKS_PER_MINUTE = {"idle": 15.0, "speaking": 22.0}
 _DOUBLE = 0.12
 _CLOSING, _SHUT, _OPENING = 0.075, 0.035, 0.15
@@ -60,6 +62,7 @@ class BehaviourMixer:
         self._gaze = np.zeros(2)
         self._gaze_target = np.zeros(2)
         self._gaze_from = np.zeros(2)
+        self._head_gaze = np.zeros(2)
         self._saccade_began = -10.0
         self._saccade_seconds = 0.05
         self._gaze_until = 1.0
@@ -173,6 +176,7 @@ class BehaviourMixer:
         share = min(1.0, max(0.0, progress))
         share = share * share * (3 - 2 * share)
         self._gaze = self._gaze_from + (self._gaze_target - self._gaze_from) * share
+        self._head_gaze += (self._gaze - self._head_gaze) * (1 - math.exp(-step / _HEAD_JOINS))
 
     def _choose_gaze(self, emotion: Emotion, speaking: bool) -> None:
         """To the viewer most of the time; away while thinking, and now and then; small steps while looking."""
@@ -219,8 +223,10 @@ class BehaviourMixer:
 
     def _head_pose(self, speaking: bool) -> tuple[float, float, float]:
         size = 1.35 if speaking else 1.0
-        yaw = size * (0.030 * self._wave(3, 0.17) + 0.014 * self._wave(4, 0.43)) + 0.22 * self._gaze[0]
-        pitch = size * (0.018 * self._wave(5, 0.21) + 0.008 * self._wave(6, 0.57)) + 0.18 * self._gaze[1] + self._nod
+        yaw = size * (0.030 * self._wave(3, 0.17) + 0.014 * self._wave(4, 0.43)) + 0.22 * self._head_gaze[0]
+        pitch = (
+            size * (0.018 * self._wave(5, 0.21) + 0.008 * self._wave(6, 0.57)) + 0.18 * self._head_gaze[1] + self._nod
+        )
         roll = size * 0.022 * self._wave(7, 0.12)
         return (
             float(yaw + self._head[0]),

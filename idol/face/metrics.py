@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.face.envelope import envelope_of
-from idol.seams import ARKIT_INDEX, FaceFrame, PhonemeSpan, Speech
+from idol.seams import ARKIT_INDEX, FRAME_SECONDS, FaceFrame, PhonemeSpan, Speech
 
 Floats = NDArray[np.float64]
 
@@ -163,12 +163,17 @@ def largest_step(frames: Sequence[FaceFrame]) -> float:
     return float(np.abs(np.diff(weights, axis=0)).max())
 
 
-def jitter(frames: Sequence[FaceFrame]) -> float:
-    """RMS of the third difference of the lip gap, per frame: motion too quick for a mouth. 0 for fewer than four."""
-    if len(frames) < 4:
+def jitter(frames: Sequence[FaceFrame], seconds: float = FRAME_SECONDS) -> float:
+    """Share of the jaw's motion (power without the mean) above 8 Hz, 0 to 1; 0 for fewer than 16 frames.
+
+    Jaws cycle with syllables, 5 to 6 Hz at most; what is quicker trembles. ``seconds`` is the frames' spacing.
+    """
+    if len(frames) < 16:
         return 0.0
-    gap = lip_gap(np.stack([frame.weights for frame in frames]))
-    return float(np.sqrt(np.mean(np.diff(gap, 3) ** 2)))
+    jaw = np.array([frame.weights[ARKIT_INDEX["jawOpen"]] for frame in frames], np.float64)
+    power = np.abs(np.fft.rfft((jaw - jaw.mean()) * np.hanning(len(jaw)))) ** 2
+    total = float(power[1:].sum())
+    return float(power[np.fft.rfftfreq(len(jaw), seconds) > 8.0].sum()) / total if total > 0 else 0.0
 
 
 def jaw_lag(speech: Speech, frames: Sequence[FaceFrame], first_sample: int = 0) -> tuple[float, float]:

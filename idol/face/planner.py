@@ -9,6 +9,8 @@ lip to the teeth, sibilants narrow the jaw, silence closes the mouth. All number
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,19 +74,25 @@ class RulePlanner:
     def _contact_of(segment: Segment, envelope: Envelope) -> tuple[float, float]:
         """From when to when the lips of a p, b or m touch, in seconds: about the dip in the sound, in or at its span.
 
-        The last sound of a clause has a span that runs on through the silence: its end is the end of sound.
+        Long ones (geminates, m before p, a held m) keep their lips shut for most of the span. The last sound of a
+        clause has a span that runs on through the silence: its end is the end of sound. A silence inside a stop that
+        sound follows is its closure.
         """
-        end = segment.end
-        for _, silent_from in envelope.sounding:
-            if segment.start < silent_from < end:
+        start, end = segment.start, segment.end
+        for index, (_, silent_from) in enumerate(envelope.sounding):
+            if start < silent_from < end:
+                following = envelope.sounding[index + 1][0] if index + 1 < len(envelope.sounding) else math.inf
+                if following <= end + art.CLOSURE_EARLY:
+                    return min(start + art.CLOSURE_EDGES[0], silent_from), following
                 end = silent_from
                 break
-        centre = acoustic_closure(envelope, segment.start, end)
-        half = min(max(art.CLOSURE_HALF, 0.5 * (end - segment.start - 0.06)), art.CLOSURE_LONGEST)
-        begin = max(centre - half, segment.start - art.CLOSURE_EARLY)
-        if end < segment.end:  # the fading sound has its minimum at its very end: lips are shut from the start
-            begin = min(begin, segment.start + 0.01)
-        return begin, max(centre + half, begin + 2 * art.CLOSURE_HALF)
+        end = min(end, start + art.CLOSURE_LONGEST)
+        centre = acoustic_closure(envelope, start, end)
+        first = max(centre - art.CLOSURE_HALF, start - art.CLOSURE_EARLY)
+        last = first + 2 * art.CLOSURE_HALF
+        if end - start > art.CLOSURE_LONG or end < segment.end:
+            first, last = min(first, start + art.CLOSURE_EDGES[0]), max(last, end - art.CLOSURE_EDGES[1])
+        return first, last
 
     # -- curves --------------------------------------------------------------------------------------------------
 

@@ -26,11 +26,10 @@ LINES: dict[Language, tuple[str, ...]] = {
     "en": (
         "Maybe my baby puppy jumped up and bumped the big lamp.",
         "Very few of the old leaves have fallen off the roof.",
-        "Who knew the moon would move so soon?",
         "I practiced my favorite song, but the stream was over before I began.",
     ),
-    "zh": ("爸爸妈妈买了八个苹果和面包。", "明天下午我们一起唱歌，好不好？", "祝你生日快乐，不要忘了吃饭！"),
-    "ja": ("パンとバナナをいっぱい食べました。", "窓のそばで猫が遊んでいます。", "明日もまた見に来てくださいね。"),
+    "zh": ("爸爸妈妈买了八个苹果和面包。", "祝你生日快乐，不要忘了吃饭！"),
+    "ja": ("パンとバナナをいっぱい食べました。", "窓のそばで猫が遊んでいます。"),
 }
 VOICES: dict[Language, str] = {"en": "af_heart", "zh": "zf_xiaobei", "ja": "jf_alpha"}
 
@@ -91,6 +90,6 @@ def test_the_jaw_agrees_with_the_sound(language: Language, spoken_lines: Lines) 
 def test_the_mouth_flows(language: Language, spoken_lines: Lines) -> None:
     for speech, frames in spoken_lines[language]:
         assert largest_step(frames) < 0.5, speech.spoken
-        assert jitter(frames) < 0.2, speech.spoken
+        assert jitter(frames) < 0.15, speech.spoken
         weights = np.stack([frame.weights for frame in frames])
         assert weights.min() >= 0 and weights.max() <= 1
