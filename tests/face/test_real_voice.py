@@ -29,7 +29,12 @@ LINES: dict[Language, tuple[str, ...]] = {
         "I practiced my favorite song, but the stream was over before I began.",
     ),
     "zh": ("爸爸妈妈买了八个苹果和面包。", "祝你生日快乐，不要忘了吃饭！"),
-    "ja": ("パンとバナナをいっぱい食べました。", "窓のそばで猫が遊んでいます。"),
+    "ja": (
+        "パンとバナナをいっぱい食べました。",
+        "窓のそばで猫が遊んでいます。",
+        "明日もまた見に来てくださいね。",
+        "私は歌うことが大好きです。",
+    ),
 }
 VOICES: dict[Language, str] = {"en": "af_heart", "zh": "zf_xiaobei", "ja": "jf_alpha"}
 
