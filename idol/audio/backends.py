@@ -26,6 +26,11 @@ class Playing(Protocol):
     """One buffer on its way out."""
 
     @property
+    def at(self) -> float:
+        """When its first sample shall become audible: as asked for, or later when that is too soon."""
+        ...
+
+    @property
     def started_at(self) -> float | None:
         """When its first sample became audible, None while it has not."""
         ...
@@ -91,8 +96,9 @@ class PacedSilence:
 class _DevicePlaying:
     """A buffer handed to rtmixer."""
 
-    def __init__(self, action: Any, offset: float) -> None:
+    def __init__(self, action: Any, at: float, offset: float) -> None:
         self.action = action
+        self.at = at
         self._offset = offset
 
     @property
@@ -149,9 +155,10 @@ class Device:
         return now - self._seen[1] < 1.0
 
     def play(self, samples: Samples, at: float) -> Playing:
-        offset = self._offset()
         buffer = np.ascontiguousarray(self._resampled(samples) * np.float32(self.volume), np.float32)
-        return _DevicePlaying(self._mixer.play_buffer(buffer, channels=1, start=at - offset), offset)
+        offset = self._offset()
+        at = max(at, time.monotonic() + self.latency)  # resampling took its time
+        return _DevicePlaying(self._mixer.play_buffer(buffer, channels=1, start=at - offset), at, offset)
 
     def stop(self, playing: Playing, at: float, fade: Samples) -> None:
         if not isinstance(playing, _DevicePlaying):

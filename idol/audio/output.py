@@ -109,6 +109,7 @@ class SpeechOutput:
             planned = max(earliest, last.end()) if last is not None else earliest
             segment = _Segment(first, samples, planned, None, follows)
             segment.playing = self._play(samples, planned)
+            segment.planned = segment.playing.at
             self._segments = [*self._segments[-40:], segment]
             self._open = True
             return first
@@ -121,15 +122,20 @@ class SpeechOutput:
         with self._room:
             self._flushes += 1
             now = self._clock()
-            end = int(self._position(now))
-            cut_at = now + 0.002
+            cut_at = now + self._backend.latency + 0.002  # what the device holds already sounds anyway
+            end = int(self._position(cut_at))
             for segment in self._segments:
                 if segment.end() <= now or segment.playing is None:
                     continue
                 index = round((cut_at - segment.start()) * SAMPLE_RATE)
                 fade = segment.samples[max(0, index) : max(0, index) + _FADE] if index >= 0 else segment.samples[:0]
                 fade = (fade * np.linspace(1, 0, len(fade), dtype=np.float32)).astype(np.float32)
-                self._backend.stop(segment.playing, cut_at, fade)
+                try:
+                    self._backend.stop(segment.playing, cut_at, fade)
+                except Exception as error:  # PortAudioError: the device is gone, and the sound with it
+                    self._segments = []
+                    self._lost(str(error))
+                    break
             self._segments = []
             self._open = False
             self._base = self._written
@@ -175,8 +181,9 @@ class SpeechOutput:
     def _position(self, now: float) -> float:
         position = float(self._base)
         for segment in self._segments:
-            if now >= segment.start():
-                played = min(float(len(segment.samples)), (now - segment.start()) * SAMPLE_RATE)
+            started = segment.playing.started_at if segment.playing is not None else None
+            if started is not None and now >= started:  # planned is not yet audible: a device may be late
+                played = min(float(len(segment.samples)), (now - started) * SAMPLE_RATE)
                 position = max(position, segment.first + played)
         return position
 
@@ -236,7 +243,11 @@ class SpeechOutput:
 
 @dataclass(frozen=True, slots=True)
 class _Began:
-    started_at: float | None
+    at: float
+
+    @property
+    def started_at(self) -> float:
+        return self.at
 
 
 def open_output(settings: AudioSettings) -> SpeechOutput:
