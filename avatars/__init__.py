@@ -1,0 +1,1 @@
+"""The default idol (``default.vrm``) and the program that makes her (``maker``)."""

@@ -1,0 +1,66 @@
+"""What is drawn around an eye: lids, brow, and how each shape moves them. Her left eye; heights of the head."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from avatars.maker.curves import F64, resample, spline
+
+INNER, OUTER = (0.086, 0.344), (0.302, 0.372)
+UPPER = spline([INNER, (0.090, 0.398), (0.128, 0.455), (0.188, 0.477), (0.248, 0.465), (0.288, 0.428), OUTER], 200)
+LOWER = spline([INNER, (0.110, 0.316), (0.156, 0.299), (0.208, 0.298), (0.258, 0.315), (0.287, 0.340), OUTER], 200)
+CLOSED = spline([(0.083, 0.347), (0.120, 0.326), (0.187, 0.313), (0.255, 0.330), (0.301, 0.362)], 200)
+SMILING = spline([(0.083, 0.342), (0.125, 0.383), (0.188, 0.400), (0.252, 0.385), (0.301, 0.346)], 200)
+BROW = spline([(0.082, 0.572), (0.155, 0.600), (0.232, 0.600), (0.300, 0.566)], 40)
+
+LIDS: dict[str, tuple[float, float, float, float]] = {
+    # closing of the upper lid and of the lower lid (shares of the way), lift of both, shift outward
+    "eyeBlink": (1.0, 1.0, 0.0, 0.0),
+    "eyeSquint": (0.16, 1.6, 0.0, 0.0),
+    "eyeWide": (-0.13, -0.5, 0.0, 0.0),
+    "eyeLookDown": (0.22, -0.35, 0.0, 0.0),
+    "eyeLookUp": (-0.07, 0.25, 0.0, 0.0),
+    "eyeLookIn": (0.0, 0.0, 0.0, -0.003),
+    "eyeLookOut": (0.0, 0.0, 0.0, 0.003),
+    "cheekSquint": (0.0, 1.0, 0.0, 0.0),
+}
+
+
+def lids(shape: str, count: int) -> tuple[F64, F64]:
+    """Upper and lower lid (count, 2) for a shape ("" is rest), inner corner to outer; they share their ends."""
+    upper, lower = resample(UPPER, count), resample(LOWER, count)
+    if shape == "":
+        return upper, lower
+    if shape == "eyeSmile":
+        line = resample(SMILING, count)
+        return line, line.copy()
+    line = resample(CLOSED, count)
+    up, down, lift, out = LIDS[shape]
+    move = np.array([out, lift])
+    if shape == "eyeBlink":
+        return line, line.copy()
+    t = np.linspace(0.0, 1.0, count)[:, None]
+    ends = np.minimum(np.minimum(t, 1 - t) / 0.12, 1.0)
+    a = upper + up * (line - upper) * ends + move * ends
+    # The lower lid's way to the closed line is short: shapes that raise it go beyond.
+    rise = np.array([0.0, 0.016]) * np.sin(np.pi * t) ** 0.8
+    b = lower + down * rise + move * ends
+    return a, b
+
+
+BROWS: dict[str, tuple[float, float, float]] = {
+    # inner end up, outer end up, inward
+    "browDown": (-0.034, -0.012, 0.012),
+    "browInnerUp": (0.036, 0.004, 0.004),
+    "browOuterUp": (0.006, 0.036, 0.0),
+}
+
+
+def brow(shape: str) -> F64:
+    """Middle line of the brow (40, 2), inner end first."""
+    if shape == "":
+        return BROW
+    inner, outer, inward = BROWS[shape]
+    t = np.linspace(0.0, 1.0, len(BROW))
+    lift = inner * (1 - t) ** 1.3 + outer * np.clip(np.sin(np.pi * np.minimum(t / 1.5 + 0.05, 1.0)), 0, 1) * t**0.5
+    return BROW + np.stack([-inward * (1 - t), lift], 1)

@@ -1,0 +1,80 @@
+"""Eyeballs: a white that stays and an iris that turns, both on a sphere behind the lids, so no gaze pierces them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from avatars.maker import eye_curves
+from avatars.maker.curves import F64
+from avatars.maker.face import metres
+from avatars.maker.face_surface import depth
+from avatars.maker.mesh import Part, grid, unit
+
+RADIUS = 0.36
+CLEARANCE = 0.0085
+"""Least depth of the iris behind the lids, in heights of the head."""
+IRIS = (0.083, 0.103)
+IRIS_AT = (0.190, 0.390)
+DISH = 0.4
+"""How much flatter than the sphere the iris lies: it seems to look at whoever looks at it."""
+
+
+class Eye:
+    """Her left eye. ``pivot`` is where the eye bone lies (heights of the head)."""
+
+    def __init__(self) -> None:
+        swept = []
+        for s in np.linspace(0, 1, 9):
+            upper, lower = eye_curves.lids("", 41)
+            closed, _ = eye_curves.lids("eyeBlink", 41)
+            swept += [upper * (1 - s) + closed * s, lower * (1 - s) + closed * s]
+        flat = np.concatenate(swept)
+        points = np.concatenate([flat, depth(*flat.T)[:, None]], 1)
+        # Least squares for the centre of a sphere of the given radius, by Gauss and Newton.
+        centre = points.mean(0) - np.array([0.1, 0.0, RADIUS])
+        for _ in range(30):
+            away = points - centre
+            size = np.linalg.norm(away, axis=1)
+            step = np.linalg.lstsq(-away / size[:, None], RADIUS - size, rcond=None)[0]
+            centre = centre + np.clip(step, -0.05, 0.05)
+        centre[1] = IRIS_AT[1]
+        middle = np.array([*IRIS_AT, float(depth(*IRIS_AT))])
+        self.out = unit(middle - centre)
+        for _ in range(400):
+            if (np.linalg.norm(points - centre, axis=1) - RADIUS).min() >= CLEARANCE:
+                break
+            centre = centre - self.out * 0.001
+        self.pivot = centre
+        self.right = unit(np.cross([0.0, 1.0, 0.0], self.out))
+        self.up = np.cross(self.out, self.right)
+
+    def _on_sphere(self, a: F64, b: F64, radius: float) -> F64:
+        ahead = np.sqrt(np.maximum(radius**2 - a**2 - b**2, 0.0))
+        return self.pivot + a[:, None] * self.right + b[:, None] * self.up + ahead[:, None] * self.out
+
+    def white(self) -> Part:
+        a, b = np.meshgrid(np.linspace(-0.150, 0.150, 13), np.linspace(-0.118, 0.118, 11))
+        points = self._on_sphere(a.ravel(), b.ravel(), RADIUS - 0.012)
+        uv = np.stack([0.75 + a.ravel() / 0.150 * 0.245, 0.25 - b.ravel() / 0.118 * 0.245], 1)
+        normal = np.tile(unit(np.array([[0.25, 0.1, 1.0]])), (len(points), 1))
+        return Part(metres(points), grid(11, 13), uv, {"head": np.ones(len(points))}, normal)
+
+    def iris(self) -> Part:
+        r = np.array([0.0, 0.3, 0.55, 0.78, 0.92, 1.0])
+        angle = np.linspace(0, 2 * np.pi, 41)
+        rr, aa = (v.ravel() for v in np.meshgrid(r, angle, indexing="ij"))
+        a, b = IRIS[0] * rr * np.cos(aa), IRIS[1] * rr * np.sin(aa)
+        points = self._on_sphere(a, b, RADIUS)
+        rim = RADIUS - np.sqrt(RADIUS**2 - (IRIS[0] ** 2 + IRIS[1] ** 2) / 2)
+        points -= (DISH * rim * (1 - rr**2))[:, None] * self.out
+        uv = np.stack([0.25 + rr * np.cos(aa) * 0.247, 0.25 - rr * np.sin(aa) * 0.247], 1)
+        normal = np.tile(unit(np.array([[0.25, 0.1, 1.0]])), (len(points), 1))
+        return Part(metres(points), grid(len(r), 41, flip=True), uv, {"leftEye": np.ones(len(points))}, normal)
+
+
+def eye_parts(eye: Eye) -> list[Part]:
+    left = [eye.white(), eye.iris()]
+    right = [p.mirrored() for p in left]
+    # The picture is not mirrored: light comes from one side for both eyes.
+    right[1].uv[:, 0] = 0.5 - right[1].uv[:, 0]
+    return left + right
