@@ -1,7 +1,7 @@
 """A process that plays a 440 Hz tone through the real output, told what to do by its first argument.
 
-Writes one JSON object a line; ``at`` is ``time.monotonic()``, the same for all processes of a machine. It is a process of
-its own because PortAudio reads the sound server's address once and may not outlive a server that dies.
+Writes one JSON object a line; ``at`` is ``time.monotonic()``, the same for all processes of a machine. It is a process
+of its own because PortAudio reads the sound server's address once and may not outlive a server that dies.
 """
 
 from __future__ import annotations
