@@ -7,7 +7,7 @@ import numpy as np
 from avatars.maker.curves import F64
 
 FEATURES = ("lash", "lashSoft", "brow", "fold", "lip", "mouth", "mouthDeep", "tongue", "teeth", "white", "lipSoft",
-            "browEnd")  # fmt: skip
+            "lid")  # fmt: skip
 CLOTH = ("white", "navy", "pink", "gold", "black", "whiteShade", "cream", "sock", "boot", "sole", "lining", "violet")
 
 

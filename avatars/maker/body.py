@@ -82,6 +82,9 @@ def neck() -> Part:
     down = smooth(points[:, 1], 1.250, 1.285)[:, None] * np.array([0.0, -1.4, 0.0])
     part.normals = part.normals + down
     part.normals /= np.linalg.norm(part.normals, axis=1, keepdims=True)
+    # It is painted: further right in the texture's lower left corner the skin is dark. A soft arc under the jaw.
+    edge = 1.272 + 0.022 * np.abs(np.sin(np.tile(theta, len(y)))) ** 2
+    part.uv[:, 0] = 0.08 + np.clip((points[:, 1] - edge) * 2.0, -0.06, 0.06)
     return part
 
 

@@ -30,14 +30,12 @@ def _shell(y: F64, off: F64, colour: str) -> Part:
 
 
 def jacket() -> list[Part]:
-    y = np.array([0.872, 0.90, 0.925, 0.945, 0.97, 1.0, 1.03, 1.06, 1.085, 1.105, 1.125, 1.15, 1.175, 1.195, 1.21, 1.224,
+    y = np.array([0.915, 0.925, 0.945, 0.97, 1.0, 1.03, 1.06, 1.085, 1.105, 1.125, 1.15, 1.175, 1.195, 1.21, 1.224,
                   1.236, 1.246])  # fmt: skip
-    flare = 0.006 + 0.028 * smooth(y, 0.935, 0.868)
+    flare = np.full(len(y), 0.006)
     parts = [_shell(y, flare, "white")]
-    hem = np.array([0.868, 0.880])
-    parts.append(_shell(hem, 0.008 + 0.028 * smooth(hem, 0.935, 0.868), "navy"))
-    belt = np.array([0.930, 0.932, 0.952, 0.954])
-    parts.append(_shell(belt, np.array([0.006, 0.011, 0.011, 0.006]), "navy"))
+    belt = np.array([0.922, 0.924, 0.947, 0.949])
+    parts.append(_shell(belt, np.array([0.008, 0.0165, 0.0145, 0.004]), "navy"))
     # A band down the front with three buttons.
     rows = np.linspace(0.955, 1.115, 10)
     edge = np.array([-0.16, -0.08, 0.0, 0.08, 0.16])
@@ -64,7 +62,9 @@ def _collar_rows(start: float, end: float, rows: int, off: float, raised: float)
     theta = np.linspace(-np.pi, np.pi, 57)
     low = np.interp(np.abs(theta), *COLLAR_END)
     t = np.linspace(start, end, rows)[:, None]
-    y = 1.250 + (low - 1.250) * t
+    # Open in a V at the front: there the collar begins lower.
+    high = np.interp(np.abs(theta), [0.0, 0.10, 0.55, 0.95, 1.3, np.pi], [1.128, 1.138, 1.205, 1.238, 1.250, 1.250])
+    y = high + (low - high) * t
     return torso(theta[None], y, off + raised * smooth(t, 0.0, 0.3)).reshape(-1, 3)
 
 
@@ -85,9 +85,9 @@ def collar() -> list[Part]:
 
 def left_sleeve() -> list[Part]:
     x = SHOULDER_X + np.array([-0.034, -0.030, -0.018, 0.0, 0.020, 0.042, 0.062, 0.080, 0.092, 0.098])
-    r = np.array([0.010, 0.026, 0.043, 0.056, 0.0635, 0.0655, 0.062, 0.054, 0.045, 0.041])
+    r = np.array([0.010, 0.026, 0.043, 0.056, 0.0635, 0.0655, 0.060, 0.050, 0.041, 0.039])
     points, tri, uv = tube(arm_path(x), np.stack([r, r], 1), 24)
-    fold = np.cos(uv[:, 0] * 2 * np.pi * 12) * 0.0022 * smooth(uv[:, 1], 0.25, 1.0)
+    fold = np.cos(uv[:, 0] * 2 * np.pi * 12) * 0.0026 * smooth(uv[:, 1], 0.25, 0.7) * smooth(uv[:, 1], 1.0, 0.85)
     away = points - arm_path(points[:, 0])
     points = points + unit(away) * fold[:, None]
     weights = arm_weights(points)
@@ -123,16 +123,19 @@ def skirt() -> list[Part]:
     for low, wide, colour, cut in ((0.690, 0.112, "navy", (0.0, 1.0)), (0.690, 0.113, "white", (0.84, 0.89)),
                                    (0.672, 0.096, "pink", (0.75, 1.0))):  # fmt: skip
         t = np.linspace(*cut, 12 if cut[0] == 0 else 4)
-        y = 0.925 + (low - 0.925) * t
-        flare = 0.002 + wide * (t**0.8)
+        y = 0.940 + (low - 0.940) * t
+        flare = 0.0115 + wide * (1 - (1 - t) ** 1.5) * 0.93
         base = torso(theta[None], np.maximum(y, 0.80)[:, None], flare[:, None])
         base[..., 1] = y[:, None]
         out = unit(np.stack([base[..., 0], np.zeros_like(base[..., 0]), base[..., 2]], -1))
-        base = base + out * (saw * 0.0085)[None, :, None] * (t**0.7)[:, None, None]
+        base = base + out * (saw * 0.0095)[None, :, None] * (t**0.7)[:, None, None]
         if colour == "white":
             base = base + out * 0.0012
         points = base.reshape(-1, 3)
-        parts.append(cloth(points, grid(len(t), n, flip=True), colour, _skirt_weights(points)))
+        part = cloth(points, grid(len(t), n, flip=True), colour, _skirt_weights(points))
+        # The pictures of a pleat lie in the upper half of the texture; the saw's fall is its fold.
+        part.uv = np.tile(np.stack([0.04 + 0.92 * phase, np.full(n, {"navy": 0.06, "white": 0.19, "pink": 0.31}[colour])], 1), (len(t), 1))
+        parts.append(part)
     return [_facing(p, np.array([0.0, 0.9, -0.01])) for p in parts]
 
 
@@ -171,8 +174,8 @@ def left_leg() -> list[Part]:
     return out
 
 
-def bow(at: F64, size: float, weights: str, colour: str = "pink", tails: bool = True, turn: float = 0.0) -> Part:
-    """A ribbon: two loops, a knot and two ends, facing +Z; ``turn`` degrees about the vertical."""
+def bow(at: F64, size: float, weights: str, colour: str = "pink", length: float = 1.35, turn: float = 0.0) -> Part:
+    """A ribbon: two loops, a knot and two ends of a ``length``, facing +Z; ``turn`` degrees about the vertical."""
     parts = []
     for sign in (1.0, -1.0):
         t = np.linspace(0, 1, 9)
@@ -181,8 +184,8 @@ def bow(at: F64, size: float, weights: str, colour: str = "pink", tails: bool = 
         deep = np.interp(t, [0, 0.3, 0.7, 1.0], [0.08, 0.15, 0.12, 0.02])
         points, tri, _ = tube(path, np.stack([tall, deep], 1), 12, up=(0, 0, 1))
         parts.append((points, tri))
-        if tails:
-            path = np.stack([sign * (0.10 + 0.42 * t), -1.35 * t, 0.02 + 0.04 * np.sin(np.pi * t)], 1)
+        if length:
+            path = np.stack([sign * (0.10 + 0.42 * t), -length * t, 0.02 + 0.04 * np.sin(np.pi * t)], 1)
             wide = np.interp(t, [0, 0.8, 1.0], [0.10, 0.24, 0.10])
             points, tri, _ = tube(path, np.stack([wide, np.full(9, 0.03)], 1), 8, up=(0, 0, 1))
             parts.append((points, tri))
@@ -218,10 +221,10 @@ def star(at: F64, size: float, out: F64, bone: str, colour: str = "gold") -> Par
 
 
 def accessories() -> list[Part]:
-    out = [bow(torso(0.0, 1.122, 0.030), 0.048, "upperChest"), star(torso(0.0, 1.122, 0.030) + [0, 0, 0.012], 0.013, np.array([0, 0, 1.0]), "upperChest")]
+    out = [bow(torso(0.0, 1.122, 0.016), 0.048, "upperChest"), star(torso(0.0, 1.122, 0.016) + [0, 0, 0.012], 0.013, np.array([0, 0, 1.0]), "upperChest")]
     for sign in (1.0, -1.0):
         at = np.array(head_point(sign * 0.475, 0.845, -0.105))
-        out.append(bow(at + [0, 0.0, 0.018], 0.060, "head", "pink", True, sign * 24))
+        out.append(bow(at + [0, 0.0, 0.018], 0.060, "head", "pink", 0.95, sign * 24))
         out.append(star(at + [0.004 * sign, 0.0, 0.034], 0.015, np.array([sign * 0.4, 0.0, 1.0]), "head"))
     for x, y, z, size in ((0.318, 0.705, 0.400, 0.020), (0.362, 0.625, 0.362, 0.013)):
         out.append(star(np.array(head_point(x, y, z)), size, np.array([0.75, 0.15, 0.8]), "head"))

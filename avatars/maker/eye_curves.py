@@ -11,7 +11,7 @@ UPPER = spline([INNER, (0.090, 0.398), (0.128, 0.455), (0.188, 0.477), (0.248, 0
 LOWER = spline([INNER, (0.110, 0.316), (0.156, 0.299), (0.208, 0.298), (0.258, 0.315), (0.287, 0.340), OUTER], 200)
 CLOSED = spline([(0.083, 0.347), (0.120, 0.326), (0.187, 0.313), (0.255, 0.330), (0.301, 0.362)], 200)
 SMILING = spline([(0.083, 0.342), (0.125, 0.383), (0.188, 0.400), (0.252, 0.385), (0.301, 0.346)], 200)
-BROW = spline([(0.082, 0.572), (0.155, 0.600), (0.232, 0.600), (0.300, 0.566)], 40)
+BROW = spline([(0.080, 0.546), (0.150, 0.573), (0.228, 0.575), (0.302, 0.541)], 40)
 
 LIDS: dict[str, tuple[float, float, float, float]] = {
     # closing of the upper lid and of the lower lid (shares of the way), lift of both, shift outward
@@ -24,6 +24,11 @@ LIDS: dict[str, tuple[float, float, float, float]] = {
     "eyeLookOut": (0.0, 0.0, 0.0, 0.003),
     "cheekSquint": (0.0, 1.0, 0.0, 0.0),
 }
+TILTS: dict[str, tuple[float, float]] = {
+    # how far brows press the upper lid down near the inner and the outer corner (shares of the way)
+    "browDown": (0.30, 0.0),
+    "browInnerUp": (0.0, 0.24),
+}
 
 
 def lids(shape: str, count: int) -> tuple[F64, F64]:
@@ -35,6 +40,11 @@ def lids(shape: str, count: int) -> tuple[F64, F64]:
         line = resample(SMILING, count)
         return line, line.copy()
     line = resample(CLOSED, count)
+    if shape in TILTS:
+        inner, outer = TILTS[shape]
+        t = np.linspace(0.0, 1.0, count)[:, None]
+        share = (inner * (1 - t) + outer * t) * np.sin(np.pi * t) ** 0.5
+        return upper + share * (line - upper), lower
     up, down, lift, out = LIDS[shape]
     move = np.array([out, lift])
     if shape == "eyeBlink":
@@ -50,8 +60,8 @@ def lids(shape: str, count: int) -> tuple[F64, F64]:
 
 BROWS: dict[str, tuple[float, float, float]] = {
     # inner end up, outer end up, inward
-    "browDown": (-0.034, -0.012, 0.012),
-    "browInnerUp": (0.036, 0.004, 0.004),
+    "browDown": (-0.046, -0.014, 0.014),
+    "browInnerUp": (0.040, -0.008, 0.004),
     "browOuterUp": (0.006, 0.036, 0.0),
 }
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from avatars.maker import eye_curves, mouth_shapes
+from avatars.maker.atlas import FEATURES, cell
 from avatars.maker.curves import F64, bump, smooth
-from avatars.maker.face_grid import HALF, MOUTH_ROW, FaceGrid, Spread
+from avatars.maker.face_grid import HALF, FaceGrid, Spread
 from avatars.maker.face_surface import depth
 from avatars.maker.mesh import Part, unit, vertex_normals
 from avatars.maker.skeleton import CHIN, H
 
 PROXY_CENTRE, PROXY_RADII = np.array([0.0, 0.42, -0.05]), np.array([0.42, 0.62, 0.45])
-LID_WALL = 0.020
+LID_WALL = 0.0075
+"""Less than the iris lies behind the lids, so that the wall never cuts it."""
 
 
 def metres(points: F64) -> F64:
@@ -53,7 +55,7 @@ class Face:
         return self._lid_spread(target - self.grid.flat[self._lid_handles, :2])
 
     def _eye_moves(self) -> None:
-        for shape in (*eye_curves.LIDS, "eyeSmile"):
+        for shape in (*eye_curves.LIDS, *eye_curves.TILTS, "eyeSmile"):
             field = self._lid_field(shape) - self._lids_rest
             moved = np.abs(field).max(1) > 1e-7
             new = self.rest.copy()
@@ -105,8 +107,9 @@ class Face:
         self._both_sides("noseSneer", sneer * still)
         brow = bump(x, y, 0.19, 0.61, 0.075, 0.035)[:, None] * np.array([0.0, 0.008, 0.0])
         self._both_sides("browDown", -brow * still)
+        inner = self.moves.pop("browInnerUpLeft") + self.moves.pop("browInnerUpRight")
         self._both_sides("browOuterUp", brow * still)
-        self.moves["browInnerUp"] = self.grid.symmetric((brow + self.grid.reflected(brow)) * still)
+        self.moves["browInnerUp"] = self.grid.symmetric((brow + self.grid.reflected(brow)) * still + inner)
 
     # The part
 
@@ -120,7 +123,7 @@ class Face:
         return self.grid.symmetric(unit(out + under[:, None] * np.array([0.0, -1.5, 0.0])))
 
     def part(self) -> Part:
-        """Skin with the walls behind the lids; UVs are the front view, x -0.5..0.5 over u, y 1.1..-0.1 over v."""
+        """The skin; UVs are the front view, x -0.5..0.5 over u, y 1.1..-0.1 over v."""
         grid = self.grid
         skin = Part(
             metres(self.rest), grid.triangles, front_uv(self.rest), {"head": np.ones(len(self.rest))},
@@ -144,7 +147,7 @@ class Face:
             normal = np.tile(unit(np.array([[0.3 * sign, 0.1, 1.0]])), (2 * n, 1))
             moves = {k: np.tile(v[loop], (2, 1)) * H for k, v in self.moves.items() if np.abs(v[loop]).max() > 1e-6}
             out.append(
-                Part(metres(points), tri if sign < 0 else tri[:, ::-1], front_uv(points),
+                Part(metres(points), tri if sign < 0 else tri[:, ::-1], cell(FEATURES, "lid", 2 * n),
                      {"head": np.ones(2 * n)}, normal, moves)
             )  # fmt: skip
         return out
@@ -156,7 +159,3 @@ def front_uv(points: F64) -> F64:
 
 def _three(field: F64) -> F64:
     return np.concatenate([field, np.zeros((len(field), 1))], 1)
-
-
-def lip_level() -> float:
-    return MOUTH_ROW

@@ -9,7 +9,7 @@ from avatars.maker import face_surface
 from avatars.maker.curves import F64
 
 I64 = NDArray[np.int64]
-HALF = 34
+HALF = 42
 BACK = 23
 EYE_ROW, MOUTH_ROW = 0.335, 0.138
 ROWS = np.array([
@@ -29,7 +29,9 @@ class FaceGrid:
     lower share their corners."""
 
     def __init__(self) -> None:
-        front = np.linspace(-np.pi / 2, np.pi / 2, 2 * HALF + 1)
+        # Closer in the middle, where the lips are.
+        s = np.linspace(-1, 1, 2 * HALF + 1)
+        front = np.pi / 2 * (0.70 * s + 0.30 * s**3)
         back = np.linspace(np.pi / 2, 3 * np.pi / 2, BACK + 2)[1:-1]
         points = face_surface.ring(ROWS, front, back)
         self.columns = points.shape[1]

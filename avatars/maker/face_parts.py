@@ -13,7 +13,7 @@ from avatars.maker.mesh import Part, grid, unit
 from avatars.maker.skeleton import H
 
 N = 33
-EYE_SHAPES = (*eye_curves.LIDS, "eyeSmile")
+EYE_SHAPES = (*eye_curves.LIDS, *eye_curves.TILTS, "eyeSmile")
 
 
 def _ribbon(line: F64, above: F64, below: F64, normal: F64, lift: float) -> F64:
@@ -90,7 +90,7 @@ def _fold(shape: str) -> F64:
 def _brow(shape: str) -> F64:
     line = resample(eye_curves.brow(shape), N)
     t = np.linspace(0, 1, N)
-    thick = np.interp(t, [0, 0.06, 0.4, 1.0], [0.004, 0.0085, 0.0105, 0.001])
+    thick = np.interp(t, [0, 0.06, 0.4, 1.0], [0.0045, 0.0095, 0.0115, 0.0012])
     return _ribbon(line, thick, thick, _normals(line), 0.010)
 
 
@@ -136,7 +136,7 @@ class Mouth:
         n = len(self.upper)
         u = np.linspace(-1, 1, n)
         for loop, thick, colour, lift in (
-            (self.upper, 0.0033 * (1 - 0.75 * u**2), "lip", 0.0035),
+            (self.upper, 0.0042 * (1 - 0.62 * u**2), "lip", 0.0035),
             (self.lower, 0.0030 * np.maximum(1 - 1.2 * u**2, 0.0), "lipSoft", 0.0022),
         ):
             centre = self.face.rest[loop]
@@ -157,7 +157,7 @@ class Mouth:
         up[[0, len(self.upper) - 1]] = 0.0
         rings, shares, colours = [rim + [0, 0, -0.001]], [1.0], ["mouth"]
         for back, wide, tall, share, colour in (
-            (0.022, 1.10, 0.006, 1.0, "mouth"), (0.085, 1.05, 0.020, 1.0, "mouthDeep"), (0.130, 0.6, 0.010, 0.8, "mouthDeep"),
+            (0.030, 1.06, 0.014, 1.0, "mouth"), (0.085, 1.05, 0.020, 1.0, "mouthDeep"), (0.130, 0.6, 0.010, 0.8, "mouthDeep"),
         ):  # fmt: skip
             ring = rim * [wide, 1.0, 1.0] + np.stack([np.zeros(n), tall * up, np.full(n, -back)], 1)
             rings.append(ring)
@@ -178,29 +178,34 @@ class Mouth:
         return self._part(points, np.concatenate(tri)[:, ::-1], uv, moves)
 
     def _teeth(self) -> Part:
-        x = np.linspace(-0.050, 0.050, 13)
-        y = 0.140 + 0.006 * (x / 0.05) ** 2
-        back = depth(x, np.full_like(x, 0.14)) - 0.024 - 0.25 * np.abs(x) ** 1.5
-        rows = [np.stack([x, y + dy, back + dz], 1) for dy, dz in ((-0.010, 0.0), (0.004, 0.001), (0.020, -0.002))]
+        x = np.linspace(-0.042, 0.042, 13)
+        y = 0.141 + 0.010 * (x / 0.05) ** 2
+        back = depth(x, np.full_like(x, 0.14)) - 0.010 - 0.12 * np.abs(x) ** 1.5
+        rows = [np.stack([x, y + dy, back + dz], 1) for dy, dz in ((-0.021, 0.0), (0.000, 0.001), (0.020, -0.002))]
         points = np.concatenate(rows)
-        lift = {k: np.tile([[0.0, 0.010, 0.0]], (len(points), 1)) for k in ("mouthFunnel",)}
+        # The strip keeps its place under the upper lip, whatever the corners do: a tooth that stays shows as a fang.
+        lip_x = self.face.rest[self.upper, 0]
+        lift = {}
+        for name, move in self.moves.items():
+            rise = np.interp(np.clip(points[:, 0], lip_x[1], lip_x[-2]), lip_x, move[self.upper, 1])
+            lift[name] = np.stack([0 * rise, 0.85 * rise, 0 * rise], 1)
         return self._part(points, grid(3, 13), cell(FEATURES, "teeth", len(points)), lift)
 
     def _tongue(self) -> Part:
         s, t = np.meshgrid(np.linspace(-1, 1, 9), np.linspace(0, 1, 9))
         s, t = s.ravel(), t.ravel()
-        width = 0.038 * np.sqrt(np.clip(1 - (1 - np.clip(t / 0.45, 0, 1)) ** 2, 0.02, 1))
+        width = 0.044 * np.sqrt(np.clip(1 - (1 - np.clip(t / 0.45, 0, 1)) ** 2, 0.02, 1))
         x = s * width
         front = float(depth(0.0, 0.12)) - 0.040
         z = front - t * 0.075
-        y = 0.112 - 0.010 * s**2 + 0.010 * np.sin(np.pi * np.clip(t * 1.2, 0, 1)) - 0.004
+        y = 0.112 - 0.010 * (x / 0.044) ** 2 + 0.010 * np.sin(np.pi * np.clip(t * 1.2, 0, 1)) - 0.004
         points = np.stack([x, y, z], 1)
         lips = {k: mouth_shapes.lips(k, np.zeros(1)).lower[0] for k in ("jawOpen", "mouthClose")}
         moves = {
-            "jawOpen": np.tile(lips["jawOpen"] * [0, 0.66, 1], (len(points), 1)),
+            "jawOpen": np.tile(lips["jawOpen"] * [0, 0.48, 1], (len(points), 1)),
             "mouthClose": np.tile(lips["mouthClose"] * [0, 0.30, 0], (len(points), 1)),
         }
         tip = 1 - t
-        out = np.stack([0.10 * s * 0.1 * tip, -0.012 * tip - 0.045 * tip**2, 0.105 * tip**0.8], 1)
+        out = np.stack([0.10 * s * 0.1 * tip, 0.024 * tip - 0.085 * tip**5, 0.110 * tip**0.8], 1)
         moves["tongueOut"] = out
         return self._part(points, grid(9, 9, flip=True), cell(FEATURES, "tongue", len(points)), moves)

@@ -58,7 +58,7 @@ def lock(
     full: float = 0.45,
     taper: float = 0.8,
     axis: F64 | None = None,
-    ring: bool = True,
+    strip: int = 0,
     chain: Chain | None = None,
     roll: float = 0.0,
 ) -> Part:
@@ -81,7 +81,7 @@ def lock(
     if roll:
         c, s = np.cos(np.radians(roll)), np.sin(np.radians(roll))
         out, side = c * out + s * side, c * side - s * out
-    a = np.radians([180, 144, 108, 72, 36, 0, -60, -120])
+    a = np.radians([180, 150, 120, 90, 60, 30, 0, -60, -120])
     high = np.where(np.sin(a) >= 0, np.sin(a) * 1.0, np.sin(a) * 0.3)
     points = line[:, None] + np.cos(a)[None, :, None] * side[:, None] * w[:, None, None]
     points = (points + high[None, :, None] * out[:, None] * h[:, None, None]).reshape(-1, 3)
@@ -94,14 +94,14 @@ def lock(
     facing = np.tile(np.where(high >= 0, 1.0, -0.3), rows)[:, None]
     normal = unit(own * 0.6 + sphere * 0.55 * facing)
     v = t.copy()
-    if ring:
+    if strip != 1:
         polar = np.arccos(np.clip((line[:, 1] - CENTRE[1]) / RADII[1], -1, 1))
         at = np.interp(RING_AT, np.maximum.accumulate(polar), t)
         if 0.02 < at < 0.9:
             v = np.interp(t, [0, at, 1], [0, 0.25, 1])
     u = 0.5 - 0.5 * np.cos(a)
     u = np.where(np.sin(a) < -0.1, 0.03, np.clip(u, 0.02, 0.98))
-    uv = np.stack([np.tile(u * 0.5 + (0.0 if ring else 0.5), rows), np.repeat(np.clip(v, 0.004, 0.996), len(a))], 1)
+    uv = np.stack([np.tile((u + strip) / 3, rows), np.repeat(np.clip(v, 0.004, 0.996), len(a))], 1)
     points = metres(points)
     return Part(points, tri, uv, weights_along(points, chain), normal)
 
@@ -136,10 +136,12 @@ def cap() -> Part:
     a = np.abs(azimuth)
     edge = np.interp(a, [0, 35, 60, 80, 100, 130, 180], [56, 58, 66, 88, 112, 124, 128])
     t = np.linspace(0, 1, down)[:, None]
-    points = on_skull(np.tile(azimuth, (down, 1)), 0.5 + t * (edge - 0.5), 0.962)
+    points = on_skull(np.tile(azimuth, (down, 1)), 0.5 + t * (edge - 0.5))
+    # Thicker at the crown, where the locks leave a hole.
+    points = CENTRE + (points - CENTRE) * (0.962 + 0.058 * smooth(t * edge, 22, 2))[..., None]
     tri = grid(down, around + 1)
     flat = metres(points.reshape(-1, 3))
-    uv = np.stack([np.full(len(flat), 0.75), np.repeat(np.linspace(0.02, 0.30, down), around + 1)], 1)
+    uv = np.stack([np.full(len(flat), 0.5), np.repeat(np.linspace(0.02, 0.30, down), around + 1)], 1)
     normal = unit(points.reshape(-1, 3) - CENTRE)
     corners = flat[tri[len(tri) // 2]]
     if np.cross(corners[1] - corners[0], corners[2] - corners[0]) @ normal[tri[len(tri) // 2][0]] < 0:
@@ -156,10 +158,10 @@ def fringe() -> list[Part]:
     out = []
     spec = [
         # root azimuth, azimuth on the brow, tip x, tip y, width, layer
-        (-50, -66, -0.335, 0.375, 0.150, 1), (-36, -50, -0.262, 0.445, 0.150, 0), (-25, -36, -0.190, 0.468, 0.140, 2),
-        (-14, -23, -0.118, 0.452, 0.135, 0), (-4, -10, -0.052, 0.440, 0.125, 1), (6, 3, 0.018, 0.452, 0.120, 0),
-        (15, 15, 0.082, 0.470, 0.120, 2), (25, 30, 0.160, 0.480, 0.140, 0), (36, 46, 0.252, 0.450, 0.150, 1),
-        (50, 64, 0.330, 0.380, 0.150, 0),
+        (-50, -66, -0.345, 0.375, 0.155, 1), (-37, -51, -0.285, 0.470, 0.155, 0), (-26, -37, -0.215, 0.525, 0.140, 2),
+        (-15, -24, -0.135, 0.528, 0.140, 0), (-5, -11, -0.062, 0.488, 0.130, 1), (5, 2, 0.012, 0.470, 0.125, 0),
+        (14, 15, 0.075, 0.510, 0.115, 2), (25, 30, 0.165, 0.545, 0.145, 0), (37, 47, 0.262, 0.490, 0.155, 1),
+        (50, 64, 0.338, 0.385, 0.155, 0),
     ]  # fmt: skip
     for root, brow, x, y, width, layer in spec:
         s = 1.0 + 0.016 * layer
@@ -169,12 +171,12 @@ def fringe() -> list[Part]:
             np.asarray(_forehead((np.sin(np.radians(brow)) * 0.40 + x) / 2 + bend, 0.60, 0.085 + 0.012 * layer)),
             np.asarray(_forehead(x, y, 0.060 + 0.010 * layer)),
         ]  # fmt: skip
-        out.append(lock(guide, width, 0.034, rows=16, root=0.75, full=0.52, taper=0.75))
+        out.append(lock(guide, width, 0.034, rows=22, root=0.75, full=0.52, taper=0.75, strip=2))
     # Thin strands in front, out of step with the locks.
-    for root, brow, x, y in ((-9, -17, -0.088, 0.405), (20, 23, 0.118, 0.425), (-30, -44, -0.228, 0.402)):
+    for root, brow, x, y in ((-9, -17, -0.085, 0.430), (20, 23, 0.112, 0.480), (-31, -45, -0.250, 0.430)):
         guide = [on_skull(root, 30, 1.05), on_skull(brow, 56, 1.052),
                  np.asarray(_forehead(x * 0.96 + 0.02, 0.60, 0.125)), np.asarray(_forehead(x, y, 0.085))]  # fmt: skip
-        out.append(lock(guide, 0.040, 0.016, rows=13, root=0.4, full=0.4))
+        out.append(lock(guide, 0.040, 0.016, rows=13, root=0.4, full=0.4, strip=2))
     return out
 
 
@@ -198,7 +200,7 @@ def sides() -> Hair:
         hair.parts.append(lock(thin * flip, 0.055, 0.02, 16, root=0.5, chain=chain))
         ear = np.array([on_skull(84, 24, 1.0), on_skull(90, 58, 1.01), on_skull(92, 90, 0.985), [0.405, 0.32, -0.03],
                         [0.375, 0.14, 0.0], [0.385, -0.02, -0.02]])  # fmt: skip
-        hair.parts.append(lock(ear * flip, 0.24, 0.05, 18, root=0.7, full=0.6))
+        hair.parts.append(lock(ear * flip, 0.24, 0.05, 18, root=0.7, full=0.6, strip=2))
     return hair
 
 
@@ -212,7 +214,7 @@ def crown() -> list[Part]:
         low = np.interp(abs(azimuth), [56, 90, 120, 180], [92, 100, 122, 128])
         guide = [on_skull(azimuth * 0.96, 6, s), on_skull(azimuth, 36, s * 1.008), on_skull(azimuth, 70, s * 1.008),
                  on_skull(azimuth * 1.01, low, s * 0.985)]  # fmt: skip
-        out.append(lock(guide, 0.235, 0.036, 15, root=0.35, full=0.55, taper=0.45))
+        out.append(lock(guide, 0.235, 0.036, 15, root=0.35, full=0.55, taper=0.45, strip=2))
     return out
 
 
@@ -258,7 +260,7 @@ def tails() -> Hair:
             core = axis - np.array([0.0, 0.0, 0.0])
             hair.parts.append(
                 lock(guide * flip, 0.185 if k % 3 else 0.15, 0.055, 24, root=0.22, full=0.38, taper=0.62,
-                     axis=core * flip, ring=False, chain=chain)
+                     axis=core * flip, strip=1, chain=chain)
             )  # fmt: skip
     return hair
 

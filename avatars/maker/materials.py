@@ -18,6 +18,7 @@ def mtoon(
     double_sided: bool = False,
     rim: str = "#000000",
     rim_power: float = 5.0,
+    outline_width: int | None = None,
 ) -> dict[str, Any]:
     """``base``, ``shade``: textures; ``outline`` metres, multiplied with the lit colour; without ``shade`` no shading."""
     extension: dict[str, Any] = {
@@ -28,6 +29,8 @@ def mtoon(
         "rimLightingMixFactor": 1.0, "outlineWidthMode": "worldCoordinates" if outline else "none",
         "outlineWidthFactor": outline, "outlineColorFactor": linear(outline_colour), "outlineLightingMixFactor": 1.0,
     }  # fmt: skip
+    if outline_width is not None:
+        extension["outlineWidthMultiplyTexture"] = {"index": outline_width}
     return {
         "name": name,
         "pbrMetallicRoughness": {

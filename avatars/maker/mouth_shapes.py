@@ -46,9 +46,9 @@ def rest_curve(x: F64) -> F64:
 
 
 def _jaw_open(u: F64) -> Lips:
-    narrow = -0.06 * A * u
-    upper = _move(u, narrow, -0.004 + 0.012 * _arch(u), 0.0)
-    lower = _move(u, narrow * (1 + 0.8 * _arch(u)), -0.004 - 0.110 * _arch(u, 0.62), -0.010 * _arch(u))
+    narrow = -0.10 * A * u
+    upper = _move(u, narrow, -0.004 + 0.014 * _arch(u, 0.6), 0.0)
+    lower = _move(u, narrow * (1 - 0.9 * _arch(u)), -0.004 - 0.108 * _arch(u, 0.70), -0.010 * _arch(u))
     return Lips(upper, lower, (0.0, -JAW_DROP, -0.012))
 
 
@@ -104,8 +104,8 @@ def _roll(lip: str) -> Callable[[F64], Lips]:
         a = _arch(u)
         still = _move(u)
         if lip == "lower":
-            return Lips(still, _move(u, y=0.010 * a, z=-0.012 * a))
-        return Lips(_move(u, y=-0.008 * a, z=-0.010 * a), still)
+            return Lips(still, _move(u, y=0.012 * a, z=-0.007 * a))
+        return Lips(_move(u, y=-0.008 * a, z=-0.006 * a), still)
 
     return make
 
@@ -137,7 +137,7 @@ BOTH: dict[str, Callable[[F64], Lips]] = {
 }  # fmt: skip
 LEFT: dict[str, Callable[[F64], Lips]] = {
     "jaw": _jaw_left, "mouth": _shift,
-    "mouthSmile": _side(0.020, 0.024, -0.006), "mouthFrown": _side(0.004, -0.026),
+    "mouthSmile": _side(0.020, 0.024, -0.006), "mouthFrown": _side(0.003, -0.046, upper=0.005, lower=0.005, reach=1.6),
     "mouthDimple": _side(0.012, 0.008, -0.012, reach=0.9), "mouthStretch": _side(0.026, -0.006, -0.004, reach=1.7),
     "mouthPress": _press, "mouthUpperUp": _side(0.0, 0.002, upper=0.024),
     "mouthLowerDown": _side(0.0, -0.002, lower=-0.028), "noseSneer": _side(0.0, 0.0, upper=0.010),

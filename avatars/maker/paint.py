@@ -12,9 +12,9 @@ from avatars.maker.curves import F64, smooth
 
 Color = tuple[int, int, int]
 FEATURE_COLOURS: dict[str, str] = {
-    "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#8877b4", "fold": "#c08a92", "lip": "#8f4350", "mouth": "#b24a57",
+    "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#7465a8", "fold": "#c08a92", "lip": "#8f4350", "mouth": "#b24a57",
     "mouthDeep": "#7d2a3c", "tongue": "#f0868f", "teeth": "#fffaf8", "white": "#ffffff", "lipSoft": "#d98a8e",
-    "browEnd": "#8f80c8",
+    "lid": "#c99bb2",
 }  # fmt: skip
 CLOTH_COLOURS: dict[str, str] = {
     "white": "#fbfaff", "navy": "#3b4486", "pink": "#f27f9f", "gold": "#ffd56b", "black": "#2f2c4c",
@@ -85,9 +85,8 @@ def sclera(size: int) -> F64:
     g = (np.arange(size) + 0.5) / size * 2 - 1
     x, y = np.meshgrid(g, g)
     out = np.broadcast_to(np.array(rgb("#fbf9ff"), np.float64), (size, size, 3))
-    # The upper lid throws a shadow; the corners are warm.
+    # The upper lid throws a shadow; it is the only shade.
     out = _over(out, "#b7aedb", smooth(y, -0.22 , -0.58) * 0.95)
-    out = _over(out, "#f3c6cf", 0.5 * smooth(np.abs(x), 0.62, 0.8))
     return out
 
 
@@ -109,7 +108,16 @@ def _cells(image: Image.Image, names: tuple[str, ...], colours: dict[str, str]) 
 
 
 def cloth(shade: bool) -> Image.Image:
-    return _cells(Image.new("RGB", (256, 256), (128, 128, 128)), CLOTH, CLOTH_SHADES if shade else CLOTH_COLOURS)
+    colours = CLOTH_SHADES if shade else CLOTH_COLOURS
+    out = Image.new("RGB", (256, 256), (128, 128, 128))
+    draw = ImageDraw.Draw(out)
+    for x in range(256):
+        # Across one pleat: light on its face, dark in its fold.
+        t = float(smooth(x / 255, 0.98, 0.55))
+        for row, (bright, dark) in enumerate((("navy", "#2b3170"), ("white", "#d3d0ee"), ("pink", "#d65f88"))):
+            a, b = rgb(colours[bright]), rgb(CLOTH_SHADES[bright] if shade else dark)
+            draw.line((x, row * 32, x, row * 32 + 31), fill=tuple(round(q + (p - q) * t) for p, q in zip(a, b, strict=True)))
+    return _cells(out, CLOTH, colours)
 
 
 def skin(shade: bool) -> Image.Image:
@@ -134,18 +142,31 @@ def skin(shade: bool) -> Image.Image:
             draw.line([((cx + 0.006) * size, (cy - 0.011) * size), ((cx - 0.006) * size, (cy + 0.011) * size)],
                       fill=rgb("#f58a92"), width=2)  # fmt: skip
     draw.rectangle((0, size - 30, 60, size), fill=rgb(SKIN_SHADE if shade else SKIN))
+    draw.rectangle((61, size - 30, 125, size), fill=rgb("#d99a9c" if shade else "#f3bdb6"))
     return picture.filter(ImageFilter.GaussianBlur(0.7))
 
 
-def hair(shade: bool) -> Image.Image:
-    """Left half with the ring of light, right half without; u across a lock, v from root to tip."""
-    size = 512
+def outline_width() -> Image.Image:
+    """How thick the face's outline is (green): none at the rims of eyes and mouth, where the skin ends."""
+    size = 256
     g = (np.arange(size) + 0.5) / size
     u, v = np.meshgrid(g, g)
-    across = (u * 2) % 1.0
+    x, y = np.abs(u - 0.5), 1.05 - 1.1 * v
+    eyes = smooth(np.hypot((x - 0.193) / 0.145, (y - 0.388) / 0.130), 0.9, 1.05)
+    mouth = smooth(np.hypot(x / 0.095, (y - 0.138) / 0.040), 0.9, 1.05)
+    return _image(np.repeat((255 * np.minimum(eyes, mouth))[..., None], 3, -1))
+
+
+def hair(shade: bool) -> Image.Image:
+    """Three strips: with the ring of light, without it, with it but without pink ends; v from root to tip."""
+    size = 768
+    g = (np.arange(size) + 0.5) / size
+    u, v = np.meshgrid(g, g)
+    across = (u * 3) % 1.0
     lit = [(0.0, "#a691e2"), (0.3, "#bda9f0"), (0.62, "#c9b4f5"), (0.82, "#ecb3e4"), (1.0, "#ff9fc4")]
     dark = [(0.0, "#7561be"), (0.3, "#8671cc"), (0.62, "#937cd2"), (0.82, "#bd7cc4"), (1.0, "#da74a8")]
-    out = _gradient(dark if shade else lit, v)
+    # The fringe stays nearly plain; only long hair runs out into pink.
+    out = _gradient(dark if shade else lit, np.where(u > 2 / 3, v * 0.70, v))
     strand = np.zeros_like(u)
     rng = np.random.default_rng(7)
     for _ in range(26):
@@ -155,7 +176,7 @@ def hair(shade: bool) -> Image.Image:
     out = _over(out, "#efe4ff", 0.26 * np.clip(-strand, 0, 1) * (0.4 if shade else 1.0))
     edge = smooth(np.abs(across - 0.5), 0.40, 0.5)
     out = _over(out, "#5b479f", 0.55 * edge * (1 - 0.5 * v))
-    ring = u < 0.5
+    ring = (u < 1 / 3) | (u > 2 / 3)
     if not shade:
         centre = 0.25 + 0.020 * np.cos(across * np.pi * 2) + 0.012 * np.sin(across * 31)
         band = smooth(np.abs(v - centre), 0.052 + 0.012 * np.sin(across * 47), 0.022)

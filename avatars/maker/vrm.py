@@ -114,19 +114,19 @@ def build() -> bytes:
     pictures = {
         "skin": paint.skin(False), "skinShade": paint.skin(True), "features": paint.features(),
         "hair": paint.hair(False), "hairShade": paint.hair(True), "cloth": paint.cloth(False),
-        "clothShade": paint.cloth(True),
+        "clothShade": paint.cloth(True), "outlineWidth": paint.outline_width(),
     }  # fmt: skip
     texture = {name: writer.image(paint.png(picture), name) for name, picture in pictures.items()}
     thin = 0.0042 * H
     document["materials"] = [
-        mtoon("Face", texture["skin"], texture["skinShade"], thin, "#a8606a", 0.16, 0.96),
+        mtoon("Face", texture["skin"], texture["skinShade"], thin, "#a8606a", 0.10, 0.96, outline_width=texture["outlineWidth"]),
         mtoon("Features", texture["features"], None, 0.0, double_sided=True),
-        mtoon("Skin", texture["skin"], texture["skinShade"], thin, "#a8606a", 0.02, 0.94, rim="#2a1414"),
-        mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.02, 0.93, True),
-        mtoon("Hair", texture["hair"], texture["hairShade"], thin * 1.1, "#5a4a8c", 0.02, 0.93, rim="#20182c"),
+        mtoon("Skin", texture["skin"], texture["skinShade"], thin, "#a8606a", -0.12, 0.94, rim="#2a1414"),
+        mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.22, 0.95, True),
+        mtoon("Hair", texture["hair"], texture["hairShade"], thin * 1.1, "#5a4a8c", -0.20, 0.93, rim="#20182c"),
     ]
-    skin = join([face.part(), *face.lid_wall()])
-    features = join([*eyeballs(eye), *Mouth(face).parts(), *eye_parts()])
+    skin = face.part()
+    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts()])
     meshes = [
         {
             "name": "Face",
