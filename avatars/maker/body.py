@@ -119,10 +119,14 @@ def left_hand() -> Part:
         knots = np.array([-0.35, -0.1, 0.0, 0.5, 0.85, 1.0, 1.15, 1.5, 1.85, 2.0, 2.15, 2.6, 2.85, 2.97, 3.0])
         path = np.stack([np.interp(knots, np.arange(4), joints[:, c]) for c in range(3)], 1)
         path += np.minimum(knots, 0.0)[:, None] * (joints[1] - joints[0])
-        r = radius * np.interp(knots, [-0.35, 0, 1, 2, 2.6, 2.85, 2.97, 3.0], [0.9, 1.05, 1.0, 0.92, 0.82, 0.62, 0.34, 0.05])
+        r = radius * np.interp(
+            knots, [-0.35, 0, 1, 2, 2.6, 2.85, 2.97, 3.0], [0.9, 1.05, 1.0, 0.92, 0.82, 0.62, 0.34, 0.05]
+        )
         points, tri, uv = tube(path, np.stack([r, r * 0.92], 1), 8)
         at = np.interp(uv[:, 1] * (len(knots) - 1), np.arange(len(knots)), knots)
-        parts_names = ("Metacarpal", "Proximal", "Distal") if name == "Thumb" else ("Proximal", "Intermediate", "Distal")
+        parts_names = (
+            ("Metacarpal", "Proximal", "Distal") if name == "Thumb" else ("Proximal", "Intermediate", "Distal")
+        )
         a, b, c = (smooth(at, k - 0.18, k + 0.18) for k in (0.0, 1.0, 2.0))
         weights = {
             "leftHand": 1 - a, f"left{name}{parts_names[0]}": a * (1 - b),

@@ -55,7 +55,10 @@ def _button(at: F64, radius: float) -> Part:
     return _facing(cloth(points, grid(4, 17), "gold", torso_weights(points)), at - [0, 0, 0.05])
 
 
-COLLAR_END = ([0.0, 0.14, 0.5, 1.0, 1.45, 1.85, 2.1, 2.4, np.pi], [1.112, 1.118, 1.165, 1.194, 1.197, 1.180, 1.122, 1.105, 1.102])
+COLLAR_END = (
+    [0.0, 0.14, 0.5, 1.0, 1.45, 1.85, 2.1, 2.4, np.pi],
+    [1.112, 1.118, 1.165, 1.194, 1.197, 1.180, 1.122, 1.105, 1.102],
+)
 
 
 def _collar_rows(start: float, end: float, rows: int, off: float, raised: float) -> F64:
@@ -120,8 +123,8 @@ def skirt() -> list[Part]:
     theta = np.linspace(-np.pi, np.pi, n)
     phase = np.arange(n) % per / per
     saw = np.interp(phase, [0, 0.62, 1.0], [-1.0, 1.0, -1.0])
-    for low, wide, colour, cut in ((0.690, 0.112, "navy", (0.0, 1.0)), (0.690, 0.113, "white", (0.84, 0.89)),
-                                   (0.672, 0.096, "pink", (0.75, 1.0))):  # fmt: skip
+    for low, wide, colour, cut in ((0.690, 0.078, "navy", (0.0, 1.0)), (0.690, 0.079, "white", (0.84, 0.89)),
+                                   (0.672, 0.068, "pink", (0.75, 1.0))):  # fmt: skip
         t = np.linspace(*cut, 12 if cut[0] == 0 else 4)
         y = 0.940 + (low - 0.940) * t
         flare = 0.0115 + wide * (1 - (1 - t) ** 1.5) * 0.93
@@ -134,7 +137,16 @@ def skirt() -> list[Part]:
         points = base.reshape(-1, 3)
         part = cloth(points, grid(len(t), n, flip=True), colour, _skirt_weights(points))
         # The pictures of a pleat lie in the upper half of the texture; the saw's fall is its fold.
-        part.uv = np.tile(np.stack([0.04 + 0.92 * phase, np.full(n, {"navy": 0.06, "white": 0.19, "pink": 0.31}[colour])], 1), (len(t), 1))
+        part.uv = np.tile(
+            np.stack(
+                [
+                    0.96 - 0.92 * np.interp(phase, [0, 0.62, 1.0], [0.0, 1.0, 0.0]),
+                    np.full(n, {"navy": 0.06, "white": 0.19, "pink": 0.31}[colour]),
+                ],
+                1,
+            ),
+            (len(t), 1),
+        )
         parts.append(part)
     return [_facing(p, np.array([0.0, 0.9, -0.01])) for p in parts]
 
@@ -169,7 +181,7 @@ def left_leg() -> list[Part]:
     foot = smooth(points[:, 2], 0.06, 0.10)
     weights = {"leftFoot": 1 - foot, "leftToes": foot}
     out.append(cloth(points, tri, "boot", weights))
-    sole, tri, _ = tube(path * [1, 0, 1] + [0, 0.009, 0], np.stack([wide + 0.003, np.full(len(z), 0.009)], 1), 18)
+    sole, tri, _ = tube(path * [1, 0, 1] + [0, 0.009, 0], np.stack([wide + 0.001, np.full(len(z), 0.007)], 1), 18)
     out.append(cloth(sole, tri, "sole", weights))
     return out
 
@@ -191,7 +203,9 @@ def bow(at: F64, size: float, weights: str, colour: str = "pink", length: float 
             parts.append((points, tri))
     y = np.linspace(-0.2, 0.2, 5)
     knot = np.stack([0 * y, y, np.full(5, 0.06)], 1)
-    points, tri, _ = tube(knot, np.stack([[0.05, 0.14, 0.16, 0.14, 0.05], [0.05, 0.11, 0.12, 0.11, 0.05]], 1), 10, (0, 0, 1))
+    points, tri, _ = tube(
+        knot, np.stack([[0.05, 0.14, 0.16, 0.14, 0.05], [0.05, 0.11, 0.12, 0.11, 0.05]], 1), 10, (0, 0, 1)
+    )
     parts.append((points, tri))
     made = []
     c, s = np.cos(np.radians(turn)), np.sin(np.radians(turn))
@@ -216,12 +230,17 @@ def star(at: F64, size: float, out: F64, bone: str, colour: str = "gold") -> Par
     points = np.concatenate([rim, [at + out * size * 0.30], rim - out * size * 0.25])
     a = np.arange(10)
     b = (a + 1) % 10
-    tri = np.concatenate([np.stack([a, b, np.full(10, 10)], 1), np.stack([a + 11, b + 11, b], 1), np.stack([a + 11, b, a], 1)])
+    tri = np.concatenate(
+        [np.stack([a, b, np.full(10, 10)], 1), np.stack([a + 11, b + 11, b], 1), np.stack([a + 11, b, a], 1)]
+    )
     return cloth(points, tri, colour, {bone: np.ones(len(points))})
 
 
 def accessories() -> list[Part]:
-    out = [bow(torso(0.0, 1.122, 0.016), 0.048, "upperChest"), star(torso(0.0, 1.122, 0.016) + [0, 0, 0.012], 0.013, np.array([0, 0, 1.0]), "upperChest")]
+    out = [
+        bow(torso(0.0, 1.122, 0.016), 0.048, "upperChest"),
+        star(torso(0.0, 1.122, 0.016) + [0, 0, 0.012], 0.013, np.array([0, 0, 1.0]), "upperChest"),
+    ]
     for sign in (1.0, -1.0):
         at = np.array(head_point(sign * 0.475, 0.845, -0.105))
         out.append(bow(at + [0, 0.0, 0.018], 0.060, "head", "pink", 0.95, sign * 24))
@@ -235,5 +254,3 @@ def accessories() -> list[Part]:
 def make_clothes() -> list[Part]:
     left = [*left_sleeve(), *left_leg()]
     return [*jacket(), *collar(), *skirt(), *left, *[p.mirrored() for p in left], *accessories()]
-
-

@@ -56,7 +56,9 @@ def preset_json(node: int) -> dict[str, Any]:
     out = {}
     for name, weights in PRESETS.items():
         binds = [
-            {"node": node, "index": TARGETS.index(target), "weight": weight} for target, weight in weights.items() if weight
+            {"node": node, "index": TARGETS.index(target), "weight": weight}
+            for target, weight in weights.items()
+            if weight
         ]
         out[name] = {
             "isBinary": False, "overrideBlink": "none", "overrideLookAt": "none", "overrideMouth": "none",

@@ -139,8 +139,10 @@ class Face:
         for side, sign in (("left", 1.0), ("right", -1.0)):
             loop = np.concatenate([grid.eye_upper[side], grid.eye_lower[side][-2:0:-1]])
             n = len(loop)
-            inward = np.array([-0.30 * sign, 0.0, -0.95]) * LID_WALL
-            points = np.concatenate([self.rest[loop], self.rest[loop] + inward])
+            # Deeper at the outer corner: from the other side one would look past the eye into the head there.
+            deep = LID_WALL + 0.024 * smooth(np.abs(self.rest[loop, 0]), 0.235, 0.290)
+            back = self.rest[loop] - deep[:, None] * np.array([0.0, 0.0, 1.0])
+            points = np.concatenate([self.rest[loop], back])
             a = np.arange(n)
             b = (a + 1) % n
             tri = np.concatenate([np.stack([a, b, b + n], 1), np.stack([a, b + n, a + n], 1)])

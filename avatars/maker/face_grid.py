@@ -54,9 +54,7 @@ class FaceGrid:
         self.mouth_upper, self.mouth_lower = self._cut(quads, row, np.arange(HALF - n, HALF + n + 1))
         self._pair_cuts()
         self.triangles = np.concatenate([quads[:, [0, 1, 3]], quads[:, [0, 3, 2]]])
-        same = np.linalg.norm(
-            self.flat[self.triangles] - self.flat[np.roll(self.triangles, 1, 1)], axis=-1
-        ).min(1)
+        same = np.linalg.norm(self.flat[self.triangles] - self.flat[np.roll(self.triangles, 1, 1)], axis=-1).min(1)
         self.triangles = self.triangles[same > 1e-9]
 
     def _quads(self) -> I64:

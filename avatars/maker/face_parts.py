@@ -49,7 +49,9 @@ def _upper_lash(shape: str) -> F64:
     line = resample(np.concatenate([upper[:-1], [upper[-1] + 0.35 * WING, tip]]), N)
     t = np.linspace(0, 1, N)
     thick = UPPER_THICK(t) * (0.72 if shape in ("eyeBlink", "eyeSmile") else 1.0)
-    return _ribbon(line, thick, 0.0035 * np.minimum(1.0, 8 * (1 - t)) * np.minimum(1, 0.2 + 8 * t), _normals(line), 0.006)
+    return _ribbon(
+        line, thick, 0.0035 * np.minimum(1.0, 8 * (1 - t)) * np.minimum(1, 0.2 + 8 * t), _normals(line), 0.006
+    )
 
 
 def _spikes(shape: str) -> list[F64]:
@@ -121,7 +123,9 @@ class Mouth:
         self.face = face
         grid_ = face.grid
         self.upper, self.lower = grid_.mouth_upper, grid_.mouth_lower
-        self.moves = {k: v for k, v in face.moves.items() if np.abs(v[self.upper]).max() + np.abs(v[self.lower]).max() > 0}
+        self.moves = {
+            k: v for k, v in face.moves.items() if np.abs(v[self.upper]).max() + np.abs(v[self.lower]).max() > 0
+        }
 
     def parts(self) -> list[Part]:
         return [*self._lines(), self._pocket(), self._teeth(), self._tongue()]

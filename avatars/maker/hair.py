@@ -254,7 +254,9 @@ def tails() -> Hair:
         for k in range(9):
             turn = 2 * np.pi * k / 9 + 0.3
             wave = turn + np.array([0, 0.0, 0.05, 0.2, 0.42, 0.65, 0.9, 1.2]) * (1 if k % 2 else -0.5)
-            away = np.stack([np.cos(wave), 0.15 * np.sin(wave), np.sin(wave)], 1) * (fat * (1 if k % 3 else 0.82))[:, None]
+            away = (
+                np.stack([np.cos(wave), 0.15 * np.sin(wave), np.sin(wave)], 1) * (fat * (1 if k % 3 else 0.82))[:, None]
+            )
             guide = axis + away
             guide[-1] += np.array([0.06 * np.cos(turn * 2), 0.22 * ((k * 5) % 9) / 9, 0.05 * np.sin(turn)])
             core = axis - np.array([0.0, 0.0, 0.0])

@@ -14,7 +14,7 @@ Color = tuple[int, int, int]
 FEATURE_COLOURS: dict[str, str] = {
     "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#7465a8", "fold": "#c08a92", "lip": "#8f4350", "mouth": "#b24a57",
     "mouthDeep": "#7d2a3c", "tongue": "#f0868f", "teeth": "#fffaf8", "white": "#ffffff", "lipSoft": "#d98a8e",
-    "lid": "#c99bb2",
+    "lid": "#cfc0dd",
 }  # fmt: skip
 CLOTH_COLOURS: dict[str, str] = {
     "white": "#fbfaff", "navy": "#3b4486", "pink": "#f27f9f", "gold": "#ffd56b", "black": "#2f2c4c",
@@ -76,7 +76,11 @@ def iris(size: int) -> F64:
     out = _over(out, "#5a8df0", 0.5 * smooth(np.hypot(x / 0.22, (y - 0.08) / 0.20), 1.0, 0.5))
     out = _over(out, "#1f1747", smooth(r, 0.86, 0.95))
     out = _over(out, "#231a4d", 0.72 * smooth(y + 0.10 * np.abs(x), -0.25, -0.75))
-    for cx, cy, rx, ry, strength in ((-0.34, -0.38, 0.23, 0.25, 1.0), (0.36, 0.42, 0.13, 0.12, 0.95), (0.10, -0.52, 0.07, 0.07, 0.9)):
+    for cx, cy, rx, ry, strength in (
+        (-0.34, -0.38, 0.23, 0.25, 1.0),
+        (0.36, 0.42, 0.13, 0.12, 0.95),
+        (0.10, -0.52, 0.07, 0.07, 0.9),
+    ):
         out = _over(out, "#ffffff", strength * smooth(np.hypot((x - cx) / rx, (y - cy) / ry), 1.05, 0.92))
     return out
 
@@ -86,7 +90,7 @@ def sclera(size: int) -> F64:
     x, y = np.meshgrid(g, g)
     out = np.broadcast_to(np.array(rgb("#fbf9ff"), np.float64), (size, size, 3))
     # The upper lid throws a shadow; it is the only shade.
-    out = _over(out, "#b7aedb", smooth(y, -0.22 , -0.58) * 0.95)
+    out = _over(out, "#b7aedb", smooth(y, -0.22, -0.58) * 0.95)
     return out
 
 
@@ -116,7 +120,9 @@ def cloth(shade: bool) -> Image.Image:
         t = float(smooth(x / 255, 0.98, 0.55))
         for row, (bright, dark) in enumerate((("navy", "#2b3170"), ("white", "#d3d0ee"), ("pink", "#d65f88"))):
             a, b = rgb(colours[bright]), rgb(CLOTH_SHADES[bright] if shade else dark)
-            draw.line((x, row * 32, x, row * 32 + 31), fill=tuple(round(q + (p - q) * t) for p, q in zip(a, b, strict=True)))
+            draw.line(
+                (x, row * 32, x, row * 32 + 31), fill=tuple(round(q + (p - q) * t) for p, q in zip(a, b, strict=True))
+            )
     return _cells(out, CLOTH, colours)
 
 
@@ -180,5 +186,7 @@ def hair(shade: bool) -> Image.Image:
     if not shade:
         centre = 0.25 + 0.020 * np.cos(across * np.pi * 2) + 0.012 * np.sin(across * 31)
         band = smooth(np.abs(v - centre), 0.052 + 0.012 * np.sin(across * 47), 0.022)
-        out = np.where(ring[..., None], _over(out, "#f6efff", 0.80 * band * smooth(np.abs(across - 0.5), 0.47, 0.30)), out)
+        out = np.where(
+            ring[..., None], _over(out, "#f6efff", 0.80 * band * smooth(np.abs(across - 0.5), 0.47, 0.30)), out
+        )
     return _image(out)

@@ -119,7 +119,16 @@ def build() -> bytes:
     texture = {name: writer.image(paint.png(picture), name) for name, picture in pictures.items()}
     thin = 0.0042 * H
     document["materials"] = [
-        mtoon("Face", texture["skin"], texture["skinShade"], thin, "#a8606a", 0.10, 0.96, outline_width=texture["outlineWidth"]),
+        mtoon(
+            "Face",
+            texture["skin"],
+            texture["skinShade"],
+            thin,
+            "#a8606a",
+            0.10,
+            0.96,
+            outline_width=texture["outlineWidth"],
+        ),
         mtoon("Features", texture["features"], None, 0.0, double_sided=True),
         mtoon("Skin", texture["skin"], texture["skinShade"], thin, "#a8606a", -0.12, 0.94, rim="#2a1414"),
         mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.22, 0.95, True),

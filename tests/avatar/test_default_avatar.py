@@ -1,0 +1,284 @@
+"""The default idol: the maker makes the committed file, and her face does what each shape's name says."""
+
+from __future__ import annotations
+
+import functools
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from avatars.maker.expressions import TARGETS
+from avatars.maker.eyes import CLEARANCE, Eye
+from avatars.maker.face import Face
+from avatars.maker.skeleton import CHIN, H
+from avatars.maker.vrm import build
+from idol.avatar import Avatar, load_avatar
+from idol.avatar.humanoid import HUMAN_BONES
+from idol.avatar.vrm1 import PRESETS
+from idol.seams import ARKIT_INDEX, ARKIT_NAMES, FacePose
+
+FILE = Path(__file__).resolve().parents[2] / "avatars" / "default.vrm"
+F64 = NDArray[np.float64]
+FACE, FEATURES = 0, 1
+EYES = tuple(n for n in ARKIT_NAMES if n.startswith("eye"))
+MOUTH = tuple(n for n in ARKIT_NAMES if n.startswith(("jaw", "mouth", "tongue")))
+
+
+@pytest.fixture(scope="module")
+def made() -> bytes:
+    return build()
+
+
+@pytest.fixture(scope="module")
+def face() -> Face:
+    return Face()
+
+
+@pytest.fixture(scope="module")
+def idol() -> Avatar:
+    return load_avatar(FILE)
+
+
+@functools.lru_cache(maxsize=4)
+def chunks(data: bytes) -> tuple[dict[str, Any], bytes]:
+    size = struct.unpack_from("<I", data, 12)[0]
+    return json.loads(data[20 : 20 + size]), data[28 + size :]
+
+
+def values(data: bytes, accessor: int) -> NDArray[Any]:
+    """A dense or sparse accessor of the file, read without the loader under test."""
+    document, binary = chunks(data)
+    item = document["accessors"][accessor]
+    kind = {5126: "<f4", 5121: "u1", 5123: "<u2"}[item["componentType"]]
+    width = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}[item["type"]]
+    out = np.zeros((item["count"], width), kind)
+    if "bufferView" in item:
+        view = document["bufferViews"][item["bufferView"]]
+        out[:] = np.frombuffer(binary, kind, out.size, view["byteOffset"]).reshape(out.shape)
+    if "sparse" in item:
+        sparse = item["sparse"]
+        starts = [document["bufferViews"][sparse[k]["bufferView"]]["byteOffset"] for k in ("indices", "values")]
+        at = np.frombuffer(binary, "<u2", sparse["count"], starts[0])
+        out[at] = np.frombuffer(binary, kind, sparse["count"] * width, starts[1]).reshape(-1, width)
+    return out
+
+
+def test_maker_makes_the_committed_file(made: bytes) -> None:
+    there = committed()
+    new, old = chunks(made)[0], chunks(there)[0]
+    for key in ("nodes", "skins", "extensions", "scenes", "materials", "meshes"):
+        assert new[key] == old[key], key
+    assert len(new["accessors"]) == len(old["accessors"])
+    for mesh in new["meshes"]:
+        for primitive in mesh["primitives"]:
+            for name, accessor in primitive["attributes"].items():
+                # Another BLAS may round the last bits otherwise.
+                close = 1 if name == "JOINTS_0" else 5e-6
+                a, b = values(made, accessor).astype(float), values(there, accessor).astype(float)
+                if name == "JOINTS_0":
+                    assert (a == b).all()
+                else:
+                    assert a == pytest.approx(b, abs=close), name
+            assert (values(made, primitive["indices"]) == values(there, primitive["indices"])).all()
+            for target in primitive.get("targets", []):
+                offsets = [values(data, target["POSITION"]) for data in (made, there)]
+                assert offsets[0] == pytest.approx(offsets[1], abs=5e-6)
+
+
+def test_two_runs_make_the_same_bytes(made: bytes) -> None:
+    assert build() == made
+
+
+def test_loads_without_a_warning(idol: Avatar) -> None:
+    assert idol.data.warnings == []
+    assert idol.data.vrm_version == "1.0"
+    assert set(idol.data.human_bones) == HUMAN_BONES
+    assert set(PRESETS) <= set(idol.expression_names)
+    assert idol.gaze.kind == "bone"
+    assert set(idol.arkit_names) >= set(ARKIT_NAMES) and idol.uses_arkit_mouth and idol.shows_arkit_brows
+    assert idol.data.stats.springs >= 8
+
+
+def test_size_and_draw_calls(idol: Avatar) -> None:
+    assert 2e6 < FILE.stat().st_size < 8e6
+    outlined = sum(idol.data.materials[p.material].outline_mode != "none" for p in idol.data.primitives)
+    assert len(idol.data.primitives) + outlined <= 14
+
+
+def test_licence_lets_everyone_do_everything(idol: Avatar) -> None:
+    meta = idol.data.meta
+    assert meta.licence == "https://vrm.dev/licenses/1.0/"
+    assert meta.permissions["avatarPermission"] == "everyone"
+    assert meta.permissions["commercialUsage"] == "corporation"
+    assert meta.permissions["modification"] == "allowModificationRedistribution"
+    assert meta.permissions["creditNotation"] == "unnecessary"
+
+
+def test_stands_on_the_floor_at_her_height_facing_forward(idol: Avatar) -> None:
+    low, high = idol.framing.low, idol.framing.high
+    assert abs(low[1]) < 5e-3 and 1.5 <= high[1] <= 1.6
+    place = {name: idol.skeleton.rest_world[node, :3, 3] for name, node in idol.data.human_bones.items()}
+    assert place["leftToes"][2] > place["leftFoot"][2] and place["leftHand"][0] > 0.5
+    for name, at in place.items():
+        other = place[name.replace("left", "right")] if name.startswith("left") else at
+        assert at * ([-1, 1, 1] if name.startswith("left") else [1, 1, 1]) == pytest.approx(other, abs=1e-6)
+
+
+def test_weights_sum_to_one_and_normals_are_unit(idol: Avatar) -> None:
+    for primitive in idol.data.primitives:
+        assert primitive.weights.sum(1) == pytest.approx(1.0, abs=1e-5)
+        assert (primitive.weights >= 0).all()
+        assert np.linalg.norm(primitive.normals, axis=1) == pytest.approx(1.0, abs=1e-4)
+        assert np.isfinite(primitive.positions).all()
+
+
+def test_no_triangle_is_empty_of_meaning(idol: Avatar) -> None:
+    for primitive in idol.data.primitives:
+        corners = primitive.indices.reshape(-1, 3)
+        assert corners.max() < len(primitive.positions)
+        assert len(np.unique(np.sort(corners, 1), axis=0)) == len(corners)
+
+
+@functools.cache
+def committed() -> bytes:
+    return FILE.read_bytes()
+
+
+def offsets(name: str, primitive: int = FACE) -> F64:
+    """Dense offsets (V, 3) of a morph target in the file, in heights of the head."""
+    data = committed()
+    targets = chunks(data)[0]["meshes"][0]["primitives"][primitive]["targets"]
+    return values(data, targets[TARGETS.index(name)]["POSITION"]).astype(float) / H
+
+
+def positions(primitive: int = FACE) -> F64:
+    data = committed()
+    accessor = chunks(data)[0]["meshes"][0]["primitives"][primitive]["attributes"]["POSITION"]
+    return (values(data, accessor).astype(float) - [0, CHIN, 0]) / H
+
+
+def test_all_52_shapes_move_something() -> None:
+    for name in ARKIT_NAMES:
+        size = max(np.abs(offsets(name, FACE)).max(), np.abs(offsets(name, FEATURES)).max())
+        assert 0.002 < size < 0.25, (name, size)
+
+
+def test_shapes_leave_far_regions_alone() -> None:
+    points = positions()
+    for name in EYES:
+        size = np.linalg.norm(offsets(name), axis=1)
+        far = (points[:, 1] < 0.15) | (points[:, 1] > 0.70) | (points[:, 2] < 0.0)
+        assert size[far].max() == 0.0, name
+        other = points[:, 0] * (1 if name.endswith("Left") else -1) < -0.01
+        assert size[other].max() == 0.0, name
+    for name in MOUTH:
+        size = np.linalg.norm(offsets(name), axis=1)
+        assert size[(points[:, 1] > 0.34) | (points[:, 2] < -0.05)].max() == 0.0, name
+
+
+def test_face_is_its_own_mirror_image(face: Face) -> None:
+    grid = face.grid
+    assert (grid.reflected(face.rest) == face.rest).all()
+    points = positions()
+    assert (points[grid.mirror] * [-1, 1, 1] == points).all()
+    for name in ARKIT_NAMES:
+        twin = name.replace("Left", "Right") if name.endswith("Left") else name.replace("Right", "Left")
+        assert (offsets(name)[grid.mirror] * [-1, 1, 1] == offsets(twin)).all(), name
+
+
+def gap(face: Face, upper: NDArray[np.int64], lower: NDArray[np.int64], **weights: float) -> F64:
+    now = positions()
+    for name, weight in weights.items():
+        now = now + weight * offsets(name)
+    return np.linalg.norm(now[upper] - now[lower], axis=1)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_blink_closes_the_lids(face: Face, side: str) -> None:
+    upper, lower = face.grid.eye_upper[side], face.grid.eye_lower[side]
+    assert gap(face, upper, lower).max() > 0.15
+    assert gap(face, upper, lower, **{f"eyeBlink{side.title()}": 1.0}).max() < 1e-3
+    assert gap(face, upper, lower, **{f"eyeSmile{side.title()}": 1.0}).max() < 1e-3
+    assert gap(face, upper, lower, **{f"eyeWide{side.title()}": 1.0}).max() > gap(face, upper, lower).max() + 0.01
+
+
+def test_jaw_opens_and_mouth_close_meets_the_lips(face: Face) -> None:
+    upper, lower = face.grid.mouth_upper, face.grid.mouth_lower
+    assert gap(face, upper, lower).max() < 1e-5
+    assert gap(face, upper, lower, jawOpen=1.0).max() > 0.10
+    for amount in (0.1, 0.3, 0.6, 1.0):
+        assert gap(face, upper, lower, jawOpen=amount, mouthClose=amount).max() < 1e-4
+    chin = positions()[:, 1].argmin()
+    assert offsets("jawOpen")[chin, 1] < -0.03
+
+
+def test_each_mouth_shape_goes_its_own_way(face: Face) -> None:
+    loop, middle = face.grid.mouth_upper, len(face.grid.mouth_upper) // 2
+    left, right = loop[-1], loop[0]
+    assert offsets("mouthSmileLeft")[left, 1] > 0.015 > 0.001 > abs(offsets("mouthSmileLeft")[right, 1])
+    assert offsets("mouthFrownLeft")[left, 1] < -0.015
+    assert offsets("mouthStretchLeft")[left, 0] > 0.015
+    for name in ("mouthPucker", "mouthFunnel"):
+        assert offsets(name)[left, 0] < -0.02 and offsets(name)[loop[middle], 2] > 0.015
+    assert offsets("mouthUpperUpLeft")[loop[middle + 2], 1] > 0.008
+    assert offsets("mouthLowerDownLeft")[face.grid.mouth_lower[middle + 2], 1] < -0.008
+    assert offsets("mouthLeft")[loop[middle], 0] > 0.02 and offsets("jawRight")[positions()[:, 1].argmin(), 0] < -0.01
+
+
+@pytest.mark.parametrize("step", [0.0, 0.25, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("gaze", [(0.0, 0.0), (0.13, 0.0), (-0.12, 0.0), (0.0, 0.087), (0.0, -0.087)])
+def test_iris_stays_behind_the_lids(step: float, gaze: tuple[float, float], face: Face) -> None:
+    """Every iris point under the lid's skin lies behind it, through the blink and at the ends of the gaze."""
+    now = positions() + step * offsets("eyeBlinkLeft")
+    eye = Eye()
+    iris = (eye.iris().points - [0, CHIN, 0]) / H - eye.pivot
+    yaw, pitch = gaze
+    turn_y = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
+    turn_x = np.array([[1, 0, 0], [0, np.cos(pitch), np.sin(pitch)], [0, -np.sin(pitch), np.cos(pitch)]])
+    iris = iris @ (turn_y @ turn_x).T + eye.pivot
+    corners = now[face.grid.triangles]
+    near = (np.abs(corners[..., :2] - [0.19, 0.39]) < 0.2).all((1, 2)) & (corners[..., 2] > 0.1).all(1)
+    a, b, c = corners[near].transpose(1, 2, 0)
+    x, y, z = iris.T[:, :, None]
+    # Barycentric coordinates of every iris point in every triangle, seen from the front.
+    det = (b[1] - c[1]) * (a[0] - c[0]) + (c[0] - b[0]) * (a[1] - c[1])
+    det = np.where(np.abs(det) < 1e-12, 1e-12, det)
+    s = ((b[1] - c[1]) * (x - c[0]) + (c[0] - b[0]) * (y - c[1])) / det
+    t = ((c[1] - a[1]) * (x - c[0]) + (a[0] - c[0]) * (y - c[1])) / det
+    lid = np.where((s >= 0) & (t >= 0) & (s + t <= 1), s * a[2] + t * b[2] + (1 - s - t) * c[2], np.nan)
+    covered = np.isfinite(lid).any(1)
+    depth_behind = np.nanmin(lid[covered], 1) - z[covered, 0]
+    assert depth_behind.min(initial=1.0) > 0.1 * CLEARANCE
+    assert step < 1.0 or covered.all()
+
+
+def test_presets_do_what_they_say_and_leave_blinks_whole(idol: Avatar) -> None:
+    expressions = idol.data.expressions
+    for name in ("happy", "angry", "sad", "relaxed", "surprised", "aa", "ih", "ou", "ee", "oh", "blink"):
+        assert expressions[name].bind_count > 0, name
+    assert expressions["happy"].override_blink == "block"
+    # Lids that a smile has closed must not be closed again.
+    fresh = load_avatar(FILE)
+    fresh.set_expression("happy", 1.0)
+    weights = np.zeros(52, np.float32)
+    weights[[ARKIT_INDEX["eyeBlinkLeft"], ARKIT_INDEX["eyeBlinkRight"]]] = 1.0
+    fresh.update(FacePose(weights), 1 / 60)
+    assert fresh.morph_weights[TARGETS.index("eyeBlinkLeft")] == 0.0
+    assert fresh.morph_weights[TARGETS.index("eyeSmileLeft")] == 1.0
+
+
+def test_hair_springs_settle_and_stay_out_of_the_head() -> None:
+    avatar = load_avatar(FILE)
+    pose = FacePose(np.zeros(52, np.float32), head=(0.4, 0.1, 0.0))
+    for _ in range(240):
+        avatar.update(pose, 1 / 60)
+    before = avatar.palette.copy()
+    for _ in range(30):
+        avatar.update(pose, 1 / 60)
+    assert np.isfinite(avatar.palette).all()
+    assert np.abs(avatar.palette - before).max() < 2e-3
