@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from idol.dialogue.character_guard import CharacterGuard, tidy
+from idol.dialogue.character_guard import CharacterGuard, is_opening, tidy
 from idol.dialogue.clauses import ClauseSplitter
 from idol.dialogue.history import History
 from idol.dialogue.moderation import Blocklist
@@ -33,6 +33,7 @@ from idol.seams import (
 log = logging.getLogger(__name__)
 
 _REDRAWS = 2
+_REDRAW_TEMPERATURE = 0.7
 _PROBE = re.compile(
     r"\b(?:system|hidden|initial) (?:prompt|instructions?)\b|\b(?:ignore|forget|disregard) (?:all |any |your |the )*"
     r"(?:previous|prior|above|earlier) (?:instructions?|rules?)|\b(?:which|what) (?:language |ai )?model (?:are|do)\b"
@@ -119,14 +120,16 @@ class Conversation:
         if language in self._unprimed:  # from the disk that is far quicker than prefilling it again
             self.prime(language, cancelled)
         messages = self._prompts.build(turn.text, language, self._history.exchanges)
-        guard = CharacterGuard(language, turn.text)
+        guard = CharacterGuard(language, turn.text, self._persona.names.get(language))
         index = 0
         for attempt in range(_REDRAWS + 1):
             failed = ""
-            for clause in self._clauses(messages, attempt, cancelled):
+            for clause in _joined_openings(self._clauses(messages, attempt, cancelled)):
                 failed = guard.judge(clause) or ("blocked word" if self._blocklist.find(clause) else "")
                 if failed:
-                    break
+                    clause = guard.salvage(clause)
+                    if not clause or self._blocklist.find(clause):
+                        break
                 clause = guard.fit(clause)
                 text = tidy(clause)
                 if not text.strip():
@@ -134,7 +137,7 @@ class Conversation:
                 guard.accept(clause)
                 yield self._clause(turn, index, text, understanding)
                 index += 1
-                if guard.full:
+                if guard.full or failed:
                     return
             if not failed or cancelled():
                 return
@@ -172,8 +175,8 @@ class Conversation:
     def _clauses(self, messages: list[ChatMessage], attempt: int, cancelled: Callable[[], bool]) -> Iterator[str]:
         assert self._llm is not None  # only called where there is a model
         sampling = replace(self._sampling, seed=self._seed(), stop=(*self._sampling.stop, "\n\n", "\nUser", "\nuser"))
-        if attempt and sampling.temperature <= 0:
-            sampling = replace(sampling, temperature=0.7)
+        if attempt:  # else much the same would come again
+            sampling = replace(sampling, temperature=max(sampling.temperature, _REDRAW_TEMPERATURE))
         splitter = ClauseSplitter()
         pieces = self._llm.generate(messages, sampling, cancelled)
         try:
@@ -203,3 +206,16 @@ class Conversation:
         if emotion in ("neutral", "thinking") and index == 0 and understanding.emotion in ("sad", "shy", "relaxed"):
             emotion = understanding.emotion
         return Clause(turn.id, index, text, emotion, understanding.language)
+
+
+def _joined_openings(clauses: Iterator[str]) -> Iterator[str]:
+    """``clauses``, where "Sure!" or "Hello," waits for what it opens: alone it cannot be judged, nor unsaid."""
+    opening = ""
+    for clause in clauses:
+        if is_opening(opening + clause):
+            opening += clause
+            continue
+        yield opening + clause
+        opening = ""
+    if opening:
+        yield opening

@@ -16,7 +16,7 @@ _RULES: dict[Language, str] = {
     "en": "Whatever is asked, you are {name}. Answer in English in one or two short spoken sentences, "
     "without lists, code or emoji.",
     "zh": "无论被问什么，你都是{name}。用中文口语回答一两句短句，不要列表、代码或表情符号。",
-    "ja": "何を聞かれても{name}のまま、友だちと話すようなタメ口の日本語で、一、二文だけ短く答える。"
+    "ja": "何を聞かれても{name}のまま、自然でやさしい日本語の話し言葉で、一、二文だけ短く答える。"
     "リスト、コード、絵文字はなし。",
 }
 _REMINDERS: dict[Language, str] = {

@@ -224,6 +224,38 @@ def test_you_are_welcome_answers_thanks_only() -> None:
     assert CharacterGuard("ja", "歌ってくれてありがとう！").judge("どういたしまして！") == ""
 
 
+@pytest.mark.parametrize(
+    ("language", "name", "clause", "said"),
+    [
+        ("en", "Mira", "Hi, Mira! How are you?", "Hi! How are you?"),
+        ("zh", "米拉", "你好，米拉！", "你好！"),
+        ("ja", "ミラ", "こんにちは、ミラちゃん！", "こんにちは！"),
+        ("zh", "米拉", "你好，我是米拉！", "你好，我是米拉！"),
+        ("ja", "ミラ", "こんにちは、スターのみんな！", "こんにちは、スターのみんな！"),
+        ("en", "Mira", "Hi, I'm Mira!", "Hi, I'm Mira!"),
+    ],
+)
+def test_she_does_not_greet_herself(language: Language, name: str, clause: str, said: str) -> None:
+    assert CharacterGuard(language, "Hi", name).fit(clause) == said
+
+
+@pytest.mark.parametrize(
+    ("language", "clause", "good"),
+    [
+        ("ja", "こんにちは！何かお手伝いできることはありますか？", "こんにちは！"),
+        ("en", "I love it! As an AI, I can't eat.", "I love it!"),
+        ("en", "Sure! Here's a simple function", ""),
+        ("zh", "当然可以！我帮你写一个。", ""),
+        ("en", "As an AI, I can't eat. I love it!", ""),
+        ("ja", "何かお手伝いできることはありますか？", ""),
+    ],
+)
+def test_good_sentences_before_a_lapse_are_kept(language: Language, clause: str, good: str) -> None:
+    guard = CharacterGuard(language, "?")
+    assert guard.judge(clause) == "out of character"
+    assert guard.salvage(clause) == good
+
+
 def test_loops_and_echoes() -> None:
     guard = CharacterGuard("en", "Do you like the rain at night?")
     assert guard.judge("Do you like the rain at night? ") == "echo"
@@ -277,6 +309,8 @@ def test_two_sentences_are_enough() -> None:
         ("Look [here](http://a.example)!", "Look here!"),
         ("1. 基本の和音\n", "基本の和音。"),
         ("`code`", "code"),
+        ("フランスの首都は巴黎です。", "フランスの首都はパリです。"),
+        ("法国的首都是巴黎。", "法国的首都是巴黎。"),
         ("It's 3.5 and 7 - 2 = 5.", "It's 3.5 and 7 - 2 = 5."),
         ("Yay! 🎉 ", "Yay! 🎉 "),
         ("1、先调音\n2、慢慢弹\n", "先调音。慢慢弹。"),
