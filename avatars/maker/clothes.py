@@ -140,7 +140,7 @@ def skirt() -> list[Part]:
         part.uv = np.tile(
             np.stack(
                 [
-                    0.96 - 0.92 * np.interp(phase, [0, 0.62, 1.0], [0.0, 1.0, 0.0]),
+                    0.117 - 0.110 * np.interp(phase, [0, 0.62, 1.0], [0.0, 1.0, 0.0]),
                     np.full(n, {"navy": 0.06, "white": 0.19, "pink": 0.31}[colour]),
                 ],
                 1,

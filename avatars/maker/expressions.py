@@ -24,7 +24,7 @@ def _pair(name: str, weight: float) -> dict[str, float]:
 
 
 PRESETS: dict[str, dict[str, float]] = {
-    "happy": {**_pair("mouthSmile", 0.95), **_pair("eyeSmile", 1.0), **_pair("browOuterUp", 0.4), "jawOpen": 0.22,
+    "happy": {**_pair("mouthSmile", 0.95), **_pair("eyeSmile", 1.0), **_pair("browOuterUp", 0.4), "jawOpen": 0.40,
               **_pair("cheekSquint", 0.0), "browInnerUp": 0.3},
     "angry": {**_pair("browDown", 1.0), **_pair("mouthFrown", 0.7), **_pair("eyeSquint", 0.35), **_pair("noseSneer", 0.5),
               **_pair("mouthPress", 0.3)},

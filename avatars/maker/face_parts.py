@@ -185,7 +185,11 @@ class Mouth:
         x = np.linspace(-0.042, 0.042, 13)
         y = 0.141 + 0.010 * (x / 0.05) ** 2
         back = depth(x, np.full_like(x, 0.14)) - 0.010 - 0.12 * np.abs(x) ** 1.5
-        rows = [np.stack([x, y + dy, back + dz], 1) for dy, dz in ((-0.021, 0.0), (0.000, 0.001), (0.020, -0.002))]
+        short = 1 - 0.75 * (x / 0.042) ** 2
+        rows = [
+            np.stack([x, y + dy * (short if dy < 0 else 1.0), back + dz], 1)
+            for dy, dz in ((-0.019, 0.0), (0.002, 0.001), (0.020, -0.002))
+        ]
         points = np.concatenate(rows)
         # The strip keeps its place under the upper lip, whatever the corners do: a tooth that stays shows as a fang.
         lip_x = self.face.rest[self.upper, 0]

@@ -14,7 +14,7 @@ Color = tuple[int, int, int]
 FEATURE_COLOURS: dict[str, str] = {
     "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#7465a8", "fold": "#c08a92", "lip": "#8f4350", "mouth": "#b24a57",
     "mouthDeep": "#7d2a3c", "tongue": "#f0868f", "teeth": "#fffaf8", "white": "#ffffff", "lipSoft": "#d98a8e",
-    "lid": "#cfc0dd",
+    "lid": "#e3daf0",
 }  # fmt: skip
 CLOTH_COLOURS: dict[str, str] = {
     "white": "#fbfaff", "navy": "#3b4486", "pink": "#f27f9f", "gold": "#ffd56b", "black": "#2f2c4c",
@@ -117,7 +117,7 @@ def cloth(shade: bool) -> Image.Image:
     draw = ImageDraw.Draw(out)
     for x in range(256):
         # Across one pleat: light on its face, dark in its fold.
-        t = float(smooth(x / 255, 0.98, 0.55))
+        t = float(smooth(x / 32, 0.98, 0.55))
         for row, (bright, dark) in enumerate((("navy", "#2b3170"), ("white", "#d3d0ee"), ("pink", "#d65f88"))):
             a, b = rgb(colours[bright]), rgb(CLOTH_SHADES[bright] if shade else dark)
             draw.line(

@@ -10,7 +10,8 @@ from avatars.maker import paint
 from avatars.maker.body import body_skin
 from avatars.maker.clothes import make_clothes
 from avatars.maker.expressions import TARGETS, preset_json
-from avatars.maker.eyes import Eye, eye_parts as eyeballs
+from avatars.maker.eyes import Eye
+from avatars.maker.eyes import eye_parts as eyeballs
 from avatars.maker.face import Face, metres
 from avatars.maker.face_parts import Mouth, eye_parts
 from avatars.maker.glb import GlbWriter, settled
