@@ -239,12 +239,12 @@ def star(at: F64, size: float, out: F64, bone: str, colour: str = "gold") -> Par
 def accessories() -> list[Part]:
     out = [
         bow(torso(0.0, 1.122, 0.016), 0.048, "upperChest"),
-        star(torso(0.0, 1.122, 0.016) + [0, 0, 0.012], 0.013, np.array([0, 0, 1.0]), "upperChest"),
+        star(torso(0.0, 1.122, 0.016) + np.array([0, 0, 0.012]), 0.013, np.array([0, 0, 1.0]), "upperChest"),
     ]
     for sign in (1.0, -1.0):
         at = np.array(head_point(sign * 0.475, 0.845, -0.105))
-        out.append(bow(at + [0, 0.0, 0.018], 0.060, "head", "pink", 0.95, sign * 24))
-        out.append(star(at + [0.004 * sign, 0.0, 0.034], 0.015, np.array([sign * 0.4, 0.0, 1.0]), "head"))
+        out.append(bow(at + np.array([0, 0.0, 0.018]), 0.060, "head", "pink", 0.95, sign * 24))
+        out.append(star(at + np.array([0.004 * sign, 0.0, 0.034]), 0.015, np.array([sign * 0.4, 0.0, 1.0]), "head"))
     for x, y, z, size in ((0.318, 0.705, 0.400, 0.020), (0.362, 0.625, 0.362, 0.013)):
         out.append(star(np.array(head_point(x, y, z)), size, np.array([0.75, 0.15, 0.8]), "head"))
     out.append(star(np.array([0.0, 1.262, 0.034]), 0.008, np.array([0.0, 0.1, 1.0]), "neck"))

@@ -50,7 +50,8 @@ class Eye:
 
     def _on_sphere(self, a: F64, b: F64, radius: float) -> F64:
         ahead = np.sqrt(np.maximum(radius**2 - a**2 - b**2, 0.0))
-        return self.pivot + a[:, None] * self.right + b[:, None] * self.up + ahead[:, None] * self.out
+        out: F64 = self.pivot + a[:, None] * self.right + b[:, None] * self.up + ahead[:, None] * self.out
+        return out
 
     def white(self) -> Part:
         a, b = np.meshgrid(np.linspace(-0.150, 0.150, 13), np.linspace(-0.118, 0.118, 11))

@@ -77,7 +77,7 @@ class Face:
         lips = mouth_shapes.lips(shape, rest[grid.mouth_upper, 0])
         jaw = self.jaw_share(rest)[:, None] * np.asarray(lips.jaw)
         target = np.concatenate([lips.upper, lips.lower[1:-1]])
-        field = jaw + self._lip_spread(target - jaw[self._lip_handles])
+        field: F64 = jaw + self._lip_spread(target - jaw[self._lip_handles])
         near = (np.abs(field[:, 0]) > 1e-7) & (rest[:, 2] > 0.1) & (rest[:, 1] > 0.02)
         x, y = rest[near, 0], rest[near, 1]
         field[near, 2] += depth(x + field[near, 0], y) - depth(x, y)

@@ -159,9 +159,10 @@ class Mouth:
         rim, n = face.rest[loop], len(loop)
         up = np.concatenate([np.ones(len(self.upper)), -np.ones(len(self.lower) - 2)])
         up[[0, len(self.upper) - 1]] = 0.0
-        rings, shares, colours = [rim + [0, 0, -0.001]], [1.0], ["mouth"]
+        rings, shares, colours = [rim - np.array([0, 0, 0.001])], [1.0], ["mouth"]
         for back, wide, tall, share, colour in (
-            (0.030, 1.06, 0.014, 1.0, "mouth"), (0.085, 1.05, 0.020, 1.0, "mouthDeep"), (0.130, 0.6, 0.010, 0.8, "mouthDeep"),
+            (0.030, 1.06, 0.014, 1.0, "mouth"), (0.085, 1.05, 0.020, 1.0, "mouthDeep"),
+            (0.130, 0.6, 0.010, 0.8, "mouthDeep"),
         ):  # fmt: skip
             ring = rim * [wide, 1.0, 1.0] + np.stack([np.zeros(n), tall * up, np.full(n, -back)], 1)
             rings.append(ring)
@@ -200,8 +201,7 @@ class Mouth:
         return self._part(points, grid(3, 13), cell(FEATURES, "teeth", len(points)), lift)
 
     def _tongue(self) -> Part:
-        s, t = np.meshgrid(np.linspace(-1, 1, 9), np.linspace(0, 1, 9))
-        s, t = s.ravel(), t.ravel()
+        s, t = (v.ravel() for v in np.meshgrid(np.linspace(-1, 1, 9), np.linspace(0, 1, 9)))
         width = 0.044 * np.sqrt(np.clip(1 - (1 - np.clip(t / 0.45, 0, 1)) ** 2, 0.02, 1))
         x = s * width
         front = float(depth(0.0, 0.12)) - 0.040

@@ -33,8 +33,9 @@ def depth(x: ArrayLike, y: ArrayLike) -> F64:
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     p = ROUNDNESS(y)
     s = np.minimum(np.abs(x) / HALF_WIDTH(y), 1.0) ** p
-    z = WIDEST(y) + (FRONT(y) - WIDEST(y)) * np.maximum(1.0 - s, 0.0) ** (1.0 / p)
-    return z + features(x, y)
+    z: F64 = WIDEST(y) + (FRONT(y) - WIDEST(y)) * np.maximum(1.0 - s, 0.0) ** (1.0 / p)
+    z += features(x, y)
+    return z
 
 
 def features(x: ArrayLike, y: ArrayLike) -> F64:

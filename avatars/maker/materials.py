@@ -20,7 +20,8 @@ def mtoon(
     rim_power: float = 5.0,
     outline_width: int | None = None,
 ) -> dict[str, Any]:
-    """``base``, ``shade``: textures; ``outline`` metres, multiplied with the lit colour; without ``shade`` no shading."""
+    """``base``, ``shade``: textures; ``outline`` metres, multiplied with the lit colour; without ``shade`` there
+    is no shading."""
     extension: dict[str, Any] = {
         "specVersion": "1.0", "transparentWithZWrite": False, "renderQueueOffsetNumber": 0,
         "shadeColorFactor": [1.0, 1.0, 1.0], "shadeMultiplyTexture": {"index": base if shade is None else shade},

@@ -12,7 +12,8 @@ from avatars.maker.curves import F64, smooth
 
 Color = tuple[int, int, int]
 FEATURE_COLOURS: dict[str, str] = {
-    "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#7465a8", "fold": "#c08a92", "lip": "#8f4350", "mouth": "#b24a57",
+    "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#7465a8", "fold": "#c08a92", "lip": "#8f4350",
+    "mouth": "#b24a57",
     "mouthDeep": "#7d2a3c", "tongue": "#f0868f", "teeth": "#fffaf8", "white": "#ffffff", "lipSoft": "#d98a8e",
     "lid": "#e3daf0",
 }  # fmt: skip
@@ -42,7 +43,7 @@ def linear(text: str) -> list[float]:
 
 def png(image: Image.Image) -> bytes:
     held = io.BytesIO()
-    image.save(held, "PNG", optimize=False, compress_level=9)
+    image.save(held, "PNG", optimize=False, compress_level=6)
     return held.getvalue()
 
 
@@ -87,7 +88,7 @@ def iris(size: int) -> F64:
 
 def sclera(size: int) -> F64:
     g = (np.arange(size) + 0.5) / size * 2 - 1
-    x, y = np.meshgrid(g, g)
+    _, y = np.meshgrid(g, g)
     out = np.broadcast_to(np.array(rgb("#fbf9ff"), np.float64), (size, size, 3))
     # The upper lid throws a shadow; it is the only shade.
     out = _over(out, "#b7aedb", smooth(y, -0.22, -0.58) * 0.95)
@@ -185,7 +186,7 @@ def hair(shade: bool) -> Image.Image:
     ring = (u < 1 / 3) | (u > 2 / 3)
     if not shade:
         centre = 0.25 + 0.020 * np.cos(across * np.pi * 2) + 0.012 * np.sin(across * 31)
-        band = smooth(np.abs(v - centre), 0.052 + 0.012 * np.sin(across * 47), 0.022)
+        band = smooth(np.abs(v - centre) - 0.012 * np.sin(across * 47), 0.052, 0.022)
         out = np.where(
             ring[..., None], _over(out, "#f6efff", 0.80 * band * smooth(np.abs(across - 0.5), 0.47, 0.30)), out
         )

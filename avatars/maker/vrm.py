@@ -137,7 +137,7 @@ def build() -> bytes:
     ]
     skin = face.part()
     features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts()])
-    meshes = [
+    meshes: list[dict[str, Any]] = [
         {
             "name": "Face",
             "primitives": [
