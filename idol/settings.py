@@ -30,10 +30,11 @@ class LlmSettings(_Section):
     model: str = "auto"
     threads: int = Field(default=0, ge=0, le=256, description="0: as many as physical cores")
     context: int = Field(default=2048, ge=256, le=32768)
-    temperature: float = Field(default=0.7, ge=0, le=2)
+    temperature: float = Field(default=0.4, ge=0, le=2)
     top_p: float = Field(default=0.9, gt=0, le=1)
     top_k: int = Field(default=40, ge=0)
-    repetition_penalty: float = Field(default=1.1, ge=0.5, le=2)
+    min_p: float = Field(default=0.1, ge=0, le=1)
+    repetition_penalty: float = Field(default=1.05, ge=0.5, le=2)
     max_tokens: int = Field(default=120, ge=8, le=1024)
 
 

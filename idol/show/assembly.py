@@ -159,6 +159,7 @@ def _conversation(
             temperature=settings.llm.temperature,
             top_p=settings.llm.top_p,
             top_k=settings.llm.top_k,
+            min_p=settings.llm.min_p,
             repetition_penalty=settings.llm.repetition_penalty,
             max_tokens=settings.llm.max_tokens,
             seed=seed,

@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--temperature", type=float, help="instead of the settings' default")
     parser.add_argument("--penalty", type=float, help="repetition penalty, instead of the settings' default")
-    parser.add_argument("--min-p", type=float, default=0.0)
+    parser.add_argument("--min-p", type=float, help="instead of the settings' default")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--chat", action="store_true", help="one running chat per language instead of fresh ones")
     arguments = parser.parse_args()
@@ -74,7 +74,7 @@ def main() -> int:
         temperature=defaults.temperature if arguments.temperature is None else arguments.temperature,
         top_p=defaults.top_p,
         top_k=defaults.top_k,
-        min_p=arguments.min_p,
+        min_p=defaults.min_p if arguments.min_p is None else arguments.min_p,
         repetition_penalty=defaults.repetition_penalty if arguments.penalty is None else arguments.penalty,
         max_tokens=defaults.max_tokens,
         seed=arguments.seed,
