@@ -6,7 +6,7 @@ import numpy as np
 
 from avatars.maker.atlas import CLOTH, cell
 from avatars.maker.body import arm_path, arm_weights, leg_tube, leg_weights, torso, torso_weights
-from avatars.maker.curves import F64, smooth
+from avatars.maker.curves import F64, Monotone, smooth, spline
 from avatars.maker.mesh import Part, grid, join, tube, unit, vertex_normals
 from avatars.maker.skeleton import SHOULDER_X, WRIST_X, head_point
 
@@ -55,18 +55,17 @@ def _button(at: F64, radius: float) -> Part:
     return _facing(cloth(points, grid(4, 17), "gold", torso_weights(points)), at - [0, 0, 0.05])
 
 
-COLLAR_END = (
-    [0.0, 0.14, 0.5, 1.0, 1.45, 1.85, 2.1, 2.4, np.pi],
-    [1.112, 1.118, 1.165, 1.194, 1.197, 1.180, 1.122, 1.105, 1.102],
-)
+COLLAR_END = Monotone((0.0, 1.112), (0.14, 1.118), (0.5, 1.165), (1.0, 1.194), (1.45, 1.197), (1.85, 1.180),
+                      (2.1, 1.122), (2.4, 1.105), (np.pi, 1.102))  # fmt: skip
+COLLAR_START = Monotone((0.0, 1.128), (0.10, 1.138), (0.55, 1.205), (0.95, 1.238), (1.3, 1.250), (np.pi, 1.2501))
 
 
 def _collar_rows(start: float, end: float, rows: int, off: float, raised: float) -> F64:
-    theta = np.linspace(-np.pi, np.pi, 57)
-    low = np.interp(np.abs(theta), *COLLAR_END)
+    theta = np.linspace(-np.pi, np.pi, 97)
+    low = COLLAR_END(np.abs(theta))
     t = np.linspace(start, end, rows)[:, None]
     # Open in a V at the front: there the collar begins lower.
-    high = np.interp(np.abs(theta), [0.0, 0.10, 0.55, 0.95, 1.3, np.pi], [1.128, 1.138, 1.205, 1.238, 1.250, 1.250])
+    high = COLLAR_START(np.abs(theta))
     y = high + (low - high) * t
     return torso(theta[None], y, off + raised * smooth(t, 0.0, 0.3)).reshape(-1, 3)
 
@@ -74,10 +73,15 @@ def _collar_rows(start: float, end: float, rows: int, off: float, raised: float)
 def collar() -> list[Part]:
     parts = []
     points = _collar_rows(0.0, 1.0, 11, 0.010, 0.006)
-    parts.append(cloth(points, grid(11, 57, flip=True), "navy", torso_weights(points)))
+    parts.append(cloth(points, grid(11, 97, flip=True), "navy", torso_weights(points)))
     for a, b in ((0.80, 0.86), (0.905, 0.935)):
         points = _collar_rows(a, b, 3, 0.0175, 0.0)
-        parts.append(cloth(points, grid(3, 57, flip=True), "white", torso_weights(points)))
+        parts.append(cloth(points, grid(3, 97, flip=True), "white", torso_weights(points)))
+    # Two stripes and a star on the white inside the V.
+    theta = np.linspace(-1.0, 1.0, 25)
+    for high, low in ((1.2225, 1.2185), (1.2155, 1.2135)):
+        points = torso(theta[None], np.array([high, low])[:, None], 0.0075).reshape(-1, 3)
+        parts.append(cloth(points, grid(2, 25, flip=True), "navy", torso_weights(points)))
     # A choker with a gold star.
     theta = np.linspace(-np.pi, np.pi, 33)
     y = np.array([1.262, 1.264, 1.274, 1.276])
@@ -89,7 +93,8 @@ def collar() -> list[Part]:
 def left_sleeve() -> list[Part]:
     x = SHOULDER_X + np.array([-0.034, -0.030, -0.018, 0.0, 0.020, 0.042, 0.062, 0.080, 0.092, 0.098])
     r = np.array([0.010, 0.026, 0.043, 0.056, 0.0635, 0.0655, 0.060, 0.050, 0.041, 0.039])
-    points, tri, uv = tube(arm_path(x), np.stack([r, r], 1), 24)
+    x, r = spline(np.stack([x, r], 1), 22).T
+    points, tri, uv = tube(arm_path(x), np.stack([r, r], 1), 48)
     fold = np.cos(uv[:, 0] * 2 * np.pi * 12) * 0.0026 * smooth(uv[:, 1], 0.25, 0.7) * smooth(uv[:, 1], 1.0, 0.85)
     away = points - arm_path(points[:, 0])
     points = points + unit(away) * fold[:, None]
@@ -239,6 +244,7 @@ def star(at: F64, size: float, out: F64, bone: str, colour: str = "gold") -> Par
 def accessories() -> list[Part]:
     out = [
         bow(torso(0.0, 1.122, 0.016), 0.048, "upperChest"),
+        star(torso(0.0, 1.187, 0.008), 0.012, np.array([0, 0.3, 1.0]), "upperChest", "pink"),
         star(torso(0.0, 1.122, 0.016) + np.array([0, 0, 0.012]), 0.013, np.array([0, 0, 1.0]), "upperChest"),
     ]
     for sign in (1.0, -1.0):

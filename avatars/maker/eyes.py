@@ -54,11 +54,11 @@ class Eye:
         return out
 
     def white(self) -> Part:
-        a, b = np.meshgrid(np.linspace(-0.150, 0.150, 13), np.linspace(-0.118, 0.118, 11))
+        a, b = np.meshgrid(np.linspace(-0.150, 0.210, 16), np.linspace(-0.118, 0.118, 11))
         points = self._on_sphere(a.ravel(), b.ravel(), RADIUS - 0.012)
-        uv = np.stack([0.75 + a.ravel() / 0.150 * 0.245, 0.25 - b.ravel() / 0.118 * 0.245], 1)
+        uv = np.stack([0.75 + np.clip(a.ravel() / 0.150, -1, 1) * 0.245, 0.25 - b.ravel() / 0.118 * 0.245], 1)
         normal = np.tile(unit(np.array([[0.25, 0.1, 1.0]])), (len(points), 1))
-        return Part(metres(points), grid(11, 13), uv, {"head": np.ones(len(points))}, normal)
+        return Part(metres(points), grid(11, 16), uv, {"head": np.ones(len(points))}, normal)
 
     def iris(self) -> Part:
         r = np.array([0.0, 0.3, 0.55, 0.78, 0.92, 1.0])

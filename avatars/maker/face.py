@@ -140,7 +140,7 @@ class Face:
             loop = np.concatenate([grid.eye_upper[side], grid.eye_lower[side][-2:0:-1]])
             n = len(loop)
             # Deeper at the outer corner: from the other side one would look past the eye into the head there.
-            deep = LID_WALL + 0.070 * smooth(np.abs(self.rest[loop, 0]), 0.235, 0.290)
+            deep = LID_WALL + 0.070 * smooth(np.abs(self.rest[loop, 0]), 0.200, 0.270)
             back = self.rest[loop] - deep[:, None] * np.array([0.0, 0.0, 1.0])
             points = np.concatenate([self.rest[loop], back])
             a = np.arange(n)

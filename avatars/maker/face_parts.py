@@ -183,13 +183,13 @@ class Mouth:
         return self._part(points, np.concatenate(tri)[:, ::-1], uv, moves)
 
     def _teeth(self) -> Part:
-        x = np.linspace(-0.042, 0.042, 13)
+        x = np.linspace(-0.050, 0.050, 15)
         y = 0.141 + 0.010 * (x / 0.05) ** 2
         back = depth(x, np.full_like(x, 0.14)) - 0.010 - 0.12 * np.abs(x) ** 1.5
-        short = 1 - 0.75 * (x / 0.042) ** 2
+        short = 1 - 0.8 * (x / 0.050) ** 4
         rows = [
             np.stack([x, y + dy * (short if dy < 0 else 1.0), back + dz], 1)
-            for dy, dz in ((-0.019, 0.0), (0.002, 0.001), (0.020, -0.002))
+            for dy, dz in ((-0.016, 0.0), (0.002, 0.001), (0.020, -0.002))
         ]
         points = np.concatenate(rows)
         # The strip keeps its place under the upper lip, whatever the corners do: a tooth that stays shows as a fang.
@@ -197,8 +197,9 @@ class Mouth:
         lift = {}
         for name, move in self.moves.items():
             rise = np.interp(np.clip(points[:, 0], lip_x[1], lip_x[-2]), lip_x, move[self.upper, 1])
-            lift[name] = np.stack([0 * rise, 0.85 * rise, 0 * rise], 1)
-        return self._part(points, grid(3, 13), cell(FEATURES, "teeth", len(points)), lift)
+            aside = np.interp(points[:, 0], lip_x, move[self.upper, 0])
+            lift[name] = np.stack([np.clip(aside, -0.02, 0.02), 0.9 * rise, 0 * rise], 1)
+        return self._part(points, grid(3, 15), cell(FEATURES, "teeth", len(points)), lift)
 
     def _tongue(self) -> Part:
         s, t = (v.ravel() for v in np.meshgrid(np.linspace(-1, 1, 9), np.linspace(0, 1, 9)))

@@ -150,7 +150,7 @@ def cap() -> Part:
 
 
 def _forehead(x: float, y: float, off: float) -> list[float]:
-    return [x, y, float(depth(min(abs(x), 0.36), y)) + off]
+    return [x, y, float(depth(min(abs(x), 0.36), y)) + off + 0.05 * float(smooth(abs(x), 0.27, 0.34))]
 
 
 def fringe() -> list[Part]:
