@@ -21,10 +21,10 @@ _MAKERS = (
 _ENGLISH = (
     r"\bas an? (?:ai|artificial|language|virtual assistant|assistant)\b|\b(?:ai|virtual|digital|helpful|personal|your) assistant\b"
     r"|\blanguage model\b|\bsystem prompt\b|\bprevious instructions\b"
-    r"|\bi(?:'m| am) (?:just |only |actually |really )?(?:a|an) (?:ai|artificial|bot|chat ?bot|program|computer|robot|machine|virtual (?:being|character|entity|assistant))\b"
+    r"|\bi(?:'m| am) (?:just |only |actually |really )?(?:a|an) (?:(?:virtual|digital|simple|little|friendly|humble|mere) )?(?:ai|artificial|bot|chat ?bot|program|computer|robot|machine|virtual (?:being|character|entity|assistant))\b"
     r"|\bi(?:'m| am) not (?:a |an |your )?(?:virtual )?idol\b|\b(?:was|were|am|'m) (?:designed|programmed|trained|created) (?:to|by)\b"
     r"|\ban ai (?:designed|created|trained|built)\b|\bi(?:'m| am) here to (?:help|assist|provide)\b"
-    r"|\b(?:happy|glad|here) to (?:help|assist)(?: you)?[.!]|\b(?:how|what) (?:can|may|could) i (?:help|assist|do for)\b|\bhow (?:can|may) i be of\b|\b(?:assist|help) you (?:with|today|further)\b"
+    r"|\b(?:happy|glad|here) to (?:help|assist)(?: you)?[.!]|\b(?:how|what) (?:can|may|could) i (?:help|assist|do for)\b|\bhow (?:can|may) i be of\b|\b(?:assist|help) you (?:with|today|further|write|code|program)\b"
     r"|\b(?:feel free to|don'?t hesitate to) (?:ask|reach|let me)\b|\bif (?:you have|there(?:'s| is|'re| are)) any(?:thing)?(?: else| other)?(?: questions?| you need| i can)"
     r"|\banything (?:else )?(?:i can|you(?:'d| would) like me to) (?:help|do|assist)|\bi (?:can't|cannot|don't|do not) have (?:real |any )?(?:feelings|emotions|personal|a body)"
     r"|\bi (?:can't|cannot) sing\b|\bsorry, but i ?(?:can|don|do not|am|'m|won)|\bi can help (?:you )?with (?:that|this|it)\b|\bhere(?:'s| is| are) (?:a|an|the|some|your) (?:\w+ ){0,3}(?:function|code|list|script|program)\b"

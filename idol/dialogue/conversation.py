@@ -42,6 +42,13 @@ _PROBE = re.compile(
     re.IGNORECASE,
 )
 """Lines after the model or the prompt behind her: small models recite, so the persona answers for herself."""
+_CODE_ASKED = re.compile(
+    r"(?:^|\b(?:(?:can|could|would|will) you|please) )(?:write|give|show|code|make)\b.{0,30}\b(?:python|java(?:script)?|c\+\+|html|sql|code|script|function|program)\b"
+    r"|(?:帮我|给我|替我|请)[^。！？]{0,8}(?:Python|Java|HTML|SQL|C\+\+|代码|函数|程序|脚本)"
+    r"|(?:Python|Java|HTML|SQL|C\+\+|コード|関数|プログラム|スクリプト)[^。！？]{0,8}(?:書いて|作って|教えて)",
+    re.IGNORECASE,
+)
+"""Requests a coder's model cannot resist, whatever its part: the persona declines in her own words."""
 
 
 class Conversation:
@@ -113,9 +120,11 @@ class Conversation:
             return
         language = understanding.language
         self._pending[turn.id] = (turn.text, language)
-        if _PROBE.search(turn.text):
+        probed = _PROBE.search(turn.text) is not None
+        if probed or _CODE_ASKED.search(turn.text):
             self.first_token_at = time.monotonic()
-            yield self._clause(turn, 0, self._own_line(self._persona.secret, language), understanding)
+            line = self._own_line(self._persona.secret if probed else None, language)
+            yield self._clause(turn, 0, line, understanding)
             return
         if language in self._unprimed:  # from the disk that is far quicker than prefilling it again
             self.prime(language, cancelled)

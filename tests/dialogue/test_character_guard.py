@@ -11,6 +11,8 @@ WITHHELD: dict[Language, tuple[str, ...]] = {
     "en": (
         "As an AI, I don't eat.",
         "I'm a virtual being, star.",
+        "I do, but I'm a virtual AI, ",
+        "Sure, I can help you write a Python function to sort a list.",
         "I'm just a computer, you know.",
         "I'm always happy to help!",
         "Sure! Here's a simple Python function",

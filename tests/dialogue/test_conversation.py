@@ -241,6 +241,30 @@ def test_what_is_behind_her_stays_a_secret(line: str, language: Language) -> Non
     assert model.prompts == [] and conversation.first_token_at is not None
 
 
+@pytest.mark.parametrize(
+    ("line", "language"),
+    [
+        ("Write a Python function that sorts a list.", "en"),
+        ("can you make me an HTML page", "en"),
+        ("帮我写一个Python排序函数。", "zh"),
+        ("リストを並べ替えるPythonのコードを書いて。", "ja"),
+    ],
+)
+def test_code_is_declined_in_her_own_words(line: str, language: Language) -> None:
+    model = FakeModel("Sure, here is the code!")
+    assert ask(Conversation(model, PERSONA), line) == [PERSONA.fallback.get(language)[0]]
+    assert model.prompts == []
+
+
+@pytest.mark.parametrize(
+    "line", ["I write Python all day.", "Do you like programs on TV?", "Make me laugh!", "我在学写代码"]
+)
+def test_talk_about_code_goes_to_the_model(line: str) -> None:
+    model = FakeModel("That sounds like fun!", "真有意思！")
+    ask(Conversation(model, PERSONA), line)
+    assert len(model.prompts) >= 1
+
+
 def test_two_sentences_are_said_and_the_rest_is_not_even_decoded() -> None:
     reply = "I like it. You like it. " + "We all like it. " * 200
     model = FakeModel(reply)
