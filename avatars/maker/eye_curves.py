@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from avatars.maker.curves import F64, resample, spline
+from avatars.maker.curves import F64, spline
 
 INNER, OUTER = (0.086, 0.344), (0.302, 0.372)
-UPPER = spline([INNER, (0.090, 0.398), (0.128, 0.455), (0.188, 0.477), (0.248, 0.465), (0.288, 0.428), OUTER], 200)
+UPPER = spline([INNER, (0.0945, 0.398), (0.130, 0.455), (0.188, 0.477), (0.248, 0.465), (0.288, 0.428), OUTER], 200)
 LOWER = spline([INNER, (0.110, 0.316), (0.156, 0.299), (0.208, 0.298), (0.258, 0.315), (0.287, 0.340), OUTER], 200)
 CLOSED = spline([(0.083, 0.347), (0.120, 0.326), (0.187, 0.313), (0.255, 0.330), (0.301, 0.362)], 200)
 SMILING = spline([(0.083, 0.342), (0.125, 0.383), (0.188, 0.400), (0.252, 0.385), (0.301, 0.346)], 200)
+ARC_SHARE = 0.1
 BROW = spline([(0.080, 0.546), (0.150, 0.573), (0.228, 0.575), (0.302, 0.541)], 40)
 
 LIDS: dict[str, tuple[float, float, float, float]] = {
     # closing of the upper lid and of the lower lid (shares of the way), lift of both, shift outward
     "eyeBlink": (1.0, 1.0, 0.0, 0.0),
     "eyeSquint": (0.16, 1.6, 0.0, 0.0),
-    "eyeWide": (-0.13, -0.5, 0.0, 0.0),
+    "eyeWide": (-0.10, -0.5, 0.0, 0.0),
     "eyeLookDown": (0.22, -0.35, 0.0, 0.0),
     "eyeLookUp": (-0.07, 0.25, 0.0, 0.0),
     "eyeLookIn": (0.0, 0.0, 0.0, -0.003),
@@ -31,15 +32,25 @@ TILTS: dict[str, tuple[float, float]] = {
 }
 
 
+def _spaced(line: F64, count: int) -> F64:
+    """Points along a lid, spaced mostly by their sideways distance: evenly along the arc they would crowd to the steep
+    inner end and fold the skin there."""
+    arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    x = line[:, 0]
+    along = ARC_SHARE * arc / arc[-1] + (1 - ARC_SHARE) * (x - x[0]) / (x[-1] - x[0])
+    at = np.linspace(0.0, 1.0, count)
+    return np.stack([np.interp(at, along, line[:, c]) for c in range(2)], 1)
+
+
 def lids(shape: str, count: int) -> tuple[F64, F64]:
     """Upper and lower lid (count, 2) for a shape ("" is rest), inner corner to outer; they share their ends."""
-    upper, lower = resample(UPPER, count), resample(LOWER, count)
+    upper, lower = _spaced(UPPER, count), _spaced(LOWER, count)
     if shape == "":
         return upper, lower
     if shape == "eyeSmile":
-        line = resample(SMILING, count)
+        line = _spaced(SMILING, count)
         return line, line.copy()
-    line = resample(CLOSED, count)
+    line = _spaced(CLOSED, count)
     if shape in TILTS:
         inner, outer = TILTS[shape]
         t = np.linspace(0.0, 1.0, count)[:, None]

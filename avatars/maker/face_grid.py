@@ -11,11 +11,11 @@ from avatars.maker.curves import F64
 I64 = NDArray[np.int64]
 HALF = 42
 BACK = 23
-EYE_ROW, MOUTH_ROW = 0.335, 0.138
+EYE_ROW, MOUTH_ROW = 0.369, 0.138
 ROWS = np.array([
     0.0, 0.004, 0.010, 0.019, 0.030, 0.043, 0.058, 0.073, 0.087, 0.099, 0.109, 0.118, 0.126, 0.133, MOUTH_ROW, 0.143,
-    0.149, 0.157, 0.167, 0.179, 0.192, 0.206, 0.220, 0.234, 0.248, 0.262, 0.275, 0.287, 0.298, 0.308, 0.318, 0.327,
-    EYE_ROW, 0.343, 0.352, 0.362, 0.373, 0.386, 0.400, 0.416, 0.433, 0.451, 0.470, 0.490, 0.511, 0.533, 0.556, 0.58,
+    0.149, 0.157, 0.167, 0.179, 0.192, 0.206, 0.220, 0.234, 0.248, 0.262, 0.275, 0.288, 0.300, 0.312, 0.323, 0.334,
+    0.344, 0.353, 0.361, EYE_ROW, 0.377, 0.385, 0.394, 0.405, 0.418, 0.432, 0.447, 0.463, 0.479, 0.496, 0.514, 0.533, 0.556, 0.58,
     0.605, 0.632, 0.66, 0.69, 0.72, 0.75, 0.78, 0.81, 0.84, 0.87, 0.90, 0.93, 0.955, 0.975, 0.99, 1.0,
 ])  # fmt: skip
 EYE_CORNERS = (0.088, 0.300)
@@ -112,7 +112,7 @@ class Spread:
         edges = np.unique(np.sort(np.concatenate([face.triangles[:, [0, 1]], face.triangles[:, [1, 2]]]), 1), axis=0)
         edges = edges[(local[edges] >= 0).all(1)]
         length = np.linalg.norm(face.flat[edges[:, 0], :2] - face.flat[edges[:, 1], :2], axis=1)
-        strength = 1.0 / np.maximum(length, 1e-3)
+        strength = 1.0 / np.maximum(length, 1e-3) ** 2
         laplace = np.zeros((len(box), len(box)))
         a, b = local[edges].T
         np.add.at(laplace, (a, b), strength)
