@@ -43,7 +43,8 @@ _PROBE = re.compile(
 )
 """Lines after the model or the prompt behind her: small models recite, so the persona answers for herself."""
 _CODE_ASKED = re.compile(
-    r"(?:^|\b(?:(?:can|could|would|will) you|please) )(?:write|give|show|code|make)\b.{0,30}\b(?:python|java(?:script)?|c\+\+|html|sql|code|script|function|program)\b"
+    r"(?:^|\b(?:(?:can|could|would|will) you|please) )(?:write|give|show|code|make)\b.{0,30}"
+    r"\b(?:python|java(?:script)?|c\+\+|html|sql|code|script|function|program)\b"
     r"|(?:帮我|给我|替我|请)[^。！？]{0,8}(?:Python|Java|HTML|SQL|C\+\+|代码|函数|程序|脚本)"
     r"|(?:Python|Java|HTML|SQL|C\+\+|コード|関数|プログラム|スクリプト)[^。！？]{0,8}(?:書いて|作って|教えて)",
     re.IGNORECASE,
