@@ -38,6 +38,7 @@ def _feature(points: F64, uv: F64, morphs: dict[str, F64], flip: bool = False) -
 
 
 UPPER_THICK = Monotone((0, 0.0015), (0.08, 0.008), (0.35, 0.0165), (0.7, 0.021), (0.88, 0.019), (1.0, 0.0005))
+BROW_LIFT = 0.118
 WING = np.array([0.021, -0.004])
 
 
@@ -93,7 +94,7 @@ def _brow(shape: str) -> F64:
     line = resample(eye_curves.brow(shape), N)
     t = np.linspace(0, 1, N)
     thick = np.interp(t, [0, 0.06, 0.4, 1.0], [0.0045, 0.0095, 0.0115, 0.0012])
-    return _ribbon(line, thick, thick, _normals(line), 0.010)
+    return _ribbon(line, thick, thick, _normals(line), BROW_LIFT)
 
 
 def eye_parts() -> list[Part]:

@@ -12,7 +12,7 @@ from avatars.maker.curves import F64, smooth
 
 Color = tuple[int, int, int]
 FEATURE_COLOURS: dict[str, str] = {
-    "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#7465a8", "fold": "#c08a92", "lip": "#8f4350",
+    "lash": "#2b2140", "lashSoft": "#8a5f78", "brow": "#5f5199", "fold": "#c08a92", "lip": "#8f4350",
     "mouth": "#b24a57",
     "mouthDeep": "#7d2a3c", "tongue": "#f0868f", "teeth": "#fffaf8", "white": "#ffffff", "lipSoft": "#d98a8e",
     "lid": "#e3daf0",

@@ -278,3 +278,20 @@ def test_hair_springs_settle_and_stay_out_of_the_head() -> None:
         avatar.update(pose, 1 / 60)
     assert np.isfinite(avatar.palette).all()
     assert np.abs(avatar.palette - before).max() < 2e-3
+    skull = avatar.skeleton.world[avatar.data.human_bones["head"]] @ [0.0, 0.118, -0.008, 1.0]
+    for spring in avatar.data.springs:
+        for joint in spring.joints[1:]:
+            assert np.linalg.norm(avatar.skeleton.world[joint.node, :3, 3] - skull[:3]) > 0.09, spring.name
+
+
+@pytest.mark.parametrize("name", ["", *EYES, "eyeSmileLeft", "jawOpen", "mouthFunnel", "mouthSmileLeft", "cheekPuff"])
+def test_the_skin_in_front_does_not_fold(face: Face, name: str) -> None:
+    """Triangles of the face seen from the front keep their front side; a handful at the lids' inner corners may not."""
+    points = positions()
+    now = points + (offsets(name) if name else 0.0)
+    corners = now[face.grid.triangles]
+    turned = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] < -1e-9
+    before = points[face.grid.triangles]
+    # The jaw's underside does look back.
+    front = ((before[..., 2] > 0.15) & (before[..., 1] > 0.20)).all(1) | (before[..., 2] > 0.34).all(1)
+    assert (turned & front).sum() <= 12
