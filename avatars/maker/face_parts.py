@@ -170,7 +170,6 @@ class Mouth:
             shares.append(share)
             colours.append(colour)
         rings.append(np.tile(rings[-1].mean(0, keepdims=True), (n, 1)))
-        shares.append(0.5)
         colours.append("mouthDeep")
         points = np.concatenate(rings)
         a, tri = np.arange(n), []
@@ -178,7 +177,9 @@ class Mouth:
         for r in range(len(rings) - 1):
             o, p = r * n, (r + 1) * n
             tri += [np.stack([a + o, b + o, b + p], 1), np.stack([a + o, b + p, a + p], 1)]
-        moves = {k: np.concatenate([v[loop] * s for s in shares]) for k, v in self.moves.items()}
+        # The last ring is one point and stays one, or the pocket would open into the head.
+        end = {k: np.tile(0.5 * v[loop].mean(0), (n, 1)) for k, v in self.moves.items()}
+        moves = {k: np.concatenate([*(v[loop] * s for s in shares), end[k]]) for k, v in self.moves.items()}
         uv = np.concatenate([cell(FEATURES, c, n) for c in colours])
         # The ring's order runs along the upper lip to her left and back: its inside must face the viewer.
         return self._part(points, np.concatenate(tri)[:, ::-1], uv, moves)
