@@ -105,7 +105,7 @@ class FakeCuda:
     def memcpy_dtod_async(self, target: int, source: int, size: int, stream: Any = None) -> None:
         self.do(lambda: ctypes.memmove(int(target), int(source), size) and None)
 
-    def Memcpy2D(self) -> Any:  # noqa: N802 - PyCUDA's name
+    def Memcpy2D(self) -> Any:
         card = self
 
         class Copy:
