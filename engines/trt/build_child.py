@@ -17,7 +17,7 @@ _NORMS = ("NORMALIZATION", "REDUCE")
 
 
 def main() -> int:
-    """Exit status 0 when the last line says what happened."""
+    """The last line said is the result; the exit status says nothing more."""
     order = json.loads(sys.stdin.read())
     # Libraries print to descriptor 1; what we say goes to the pipe alone.
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -28,10 +28,11 @@ def main() -> int:
         pipe.flush()
 
     try:
-        say(build(order, say))
+        build(order, say)
     except TensorRTError as error:
         say({"error": error.message, "remedy": error.remedy})
-    return 0
+    sys.stderr.flush()
+    os._exit(0)  # builders of some versions crash when they are taken down, after all is written
 
 
 def build(order: dict[str, Any], say: Any) -> dict[str, object]:
@@ -99,6 +100,7 @@ def build(order: dict[str, Any], say: Any) -> dict[str, object]:
         "warnings": [message for message in messages if "nused" in message][:5],
     }
     _write(plan.with_suffix(".json"), json.dumps(note).encode())
+    say(note)  # before anything is given back: some versions crash at that
     return note
 
 

@@ -1,0 +1,119 @@
+"""Every graph of ours passes TensorRT-RTX's builder, which needs no GPU: SM89 for all, SM86 and SM120 for one each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from engines.errors import Cancelled
+from engines.models import kokoro_graph
+from engines.models.decoder_trt import build_plain, build_request
+from engines.models.decoder_weights import GgufWeights
+from engines.models.kokoro_trt import part_request
+from engines.store import built_dir
+from engines.trt.build import build_plan, ensure_plan
+from engines.trt.flavours import Card, Flavour, TensorRTError, installed, usable_on
+from engines.trt.plans import BuildRequest, plan_key
+
+CARD = Card("a card that is not here", 89, 8 << 30, 13000)
+
+
+@pytest.fixture(scope="module")
+def rtx() -> Flavour:
+    found = [flavour for flavour in installed() if flavour.name == "tensorrt_rtx"]
+    assert found, "TensorRT-RTX is in the dev extra; run packaging/test.sh"
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def voice_graphs(model_path: Callable[[str], Path]) -> Path:
+    source = sorted(model_path("kokoro").glob("*.onnx"))[0]
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    folder = built_dir() / f"kokoro-fp16-v{kokoro_graph.BUILDER_VERSION}-{digest}"
+    if not (folder / "A.onnx").exists():
+        kokoro_graph.build(source, folder, "fp16")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> BuildRequest:
+    """The tiny Llama of the test data as a plain graph of 64 tokens."""
+    folder = tmp_path_factory.mktemp("tiny")
+    weights = GgufWeights(Path(__file__).parents[1] / "data" / "llm" / "tiny_llama_f16.gguf")
+    try:
+        graph = build_plain(weights, folder, 64, lambda fraction: None)
+        return build_request("tiny", graph, weights.config, 64)
+    finally:
+        weights.close()
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(("part", "target"), [("A", 89), ("B", 89), ("S", 89), ("D", 89), ("B", 86), ("S", 120)])
+def test_the_voice_builds(rtx: Flavour, voice_graphs: Path, tmp_path: Path, part: str, target: int) -> None:
+    note = build_plan(part_request(part, voice_graphs, True, (target,)), rtx, tmp_path / "part.plan")
+    assert note["bytes"] == (tmp_path / "part.plan").stat().st_size < 140e6
+    assert not [text for text in note["warnings"] if "Unused Input" in text]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("target", [86, 89, 120])
+def test_the_decoder_builds(rtx: Flavour, tiny: BuildRequest, tmp_path: Path, target: int) -> None:
+    seen: list[tuple[float, str]] = []
+    request = BuildRequest(tiny.name, tiny.graph, tiny.profiles, targets=(target,))
+    note = build_plan(request, rtx, tmp_path / "tiny.plan", None, lambda f, text: seen.append((f, text)))
+    fractions = [fraction for fraction, _ in seen]
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0 and len(fractions) > 3
+    assert note["targets"] == [target]
+    assert json.loads((tmp_path / "tiny.json").read_text())["version"] == rtx.version
+
+
+def test_a_build_can_be_cancelled(rtx: Flavour, tiny: BuildRequest, tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(Cancelled):
+        build_plan(tiny, rtx, tmp_path / "tiny.plan", None, None, lambda: time.monotonic() - began > 0.3)
+    assert time.monotonic() - began < 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_graph_names_its_node_and_is_not_tried_twice(
+    rtx: Flavour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IDOL_MODELS", str(tmp_path))
+    graph = helper.make_graph(
+        [helper.make_node("NoSuchOperator", ["x"], ["y"], name="odd_one")], "odd",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, str(tmp_path / "odd.onnx"))
+    request = BuildRequest("odd", tmp_path / "odd.onnx", (), targets=(89,))
+    with pytest.raises(TensorRTError, match="odd could not be built"):
+        ensure_plan(request, rtx, CARD)
+    with pytest.raises(TensorRTError, match="tried before"):
+        ensure_plan(request, rtx, CARD)
+
+
+def test_keys_tell_apart_what_must_not_be_mixed(tiny: BuildRequest) -> None:
+    eight, ten = Flavour("tensorrt_8", "8.6.1"), Flavour("tensorrt", "10.13")
+    other = Card("another card", 89, 8 << 30, 13000)
+    keys = {
+        plan_key(tiny, eight, CARD), plan_key(tiny, ten, CARD), plan_key(tiny, eight, other),
+        plan_key(BuildRequest("x", tiny.graph, tiny.profiles, half=False), eight, CARD),
+        plan_key(BuildRequest("x", tiny.graph, tiny.profiles[:1]), eight, CARD),
+    }  # fmt: skip
+    assert len(keys) == 5
+    assert plan_key(tiny, eight, CARD) == plan_key(tiny, eight, CARD)
+
+
+def test_cards_and_flavours_are_matched_before_anything_is_loaded() -> None:
+    assert "not on compute capability 9.0" in usable_on(Flavour("tensorrt_rtx", "1.7"), 90)
+    assert usable_on(Flavour("tensorrt_rtx", "1.7"), 89) == ""
+    assert "7.5" in usable_on(Flavour("tensorrt", "10.0"), 61)
+    assert usable_on(Flavour("tensorrt_8", "8.6.1"), 61) == ""
+    assert "8.6 serves" in usable_on(Flavour("tensorrt_8", "8.6.1"), 120)
