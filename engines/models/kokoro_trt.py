@@ -7,6 +7,7 @@ the host between A and B, as on the CPU; F0, energy and source stay on the card 
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import DeviceArray, TensorRTSession
 
+log = logging.getLogger(__name__)
 MAX_FRAMES = 1200
 """Longest clause, 30 s; a longer one is the caller's to split."""
 LEVELS = {"A": 2, "B": 2, "S": 2, "D": 1}
@@ -140,7 +142,11 @@ class TensorRTKokoro(KokoroEngine):
         }
         audio = self._host("D", inputs)[graph.AUDIO].reshape(-1).astype(np.float32)
         if not np.isfinite(audio).all():
-            raise TensorRTError("The voice engine gave sound that is not a number.", "The spare engine takes over.")
+            if not any(isinstance(session, TensorRTSession) for session in self._parts.values()):
+                raise SessionError("The voice engine gave sound that is not a number.", "Report this with the text.")
+            log.error("the voice gave sound that is not a number on the card; the spare on the CPU takes over")
+            self._use_spares("gave sound that is not a number")
+            return self.synthesise(ids, voice, speed, whole=whole, forced=forced)
         seconds = {"A": after_a - started, "BSD": time.perf_counter() - after_a}
         return Synthesis(audio, durations, seconds)
 
@@ -170,6 +176,17 @@ class TensorRTKokoro(KokoroEngine):
         host = np.empty(value.shape, value.dtype)
         self._device.cuda.memcpy_dtoh(host, value.address)
         return host
+
+    def _use_spares(self, reason: str) -> None:
+        """All parts on the CPU from here on: which of them began to fail is not known."""
+        spares: dict[str, Session] = {}
+        for part in self._parts:
+            spares[part] = OnnxRuntimeSession(f"kokoro/{part}", self._plain_folder() / f"{part}.onnx")
+            spares[part].load()
+            self.fallbacks[part] = reason
+        for session in self._parts.values():
+            session.close()
+        self._parts = spares
 
     def _session(self, part: str, folder: Path, stream: Any, report: Progress) -> Session:
         flavour, card = self._device.flavour, self._device.card

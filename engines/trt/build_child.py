@@ -135,7 +135,7 @@ def _set_precision(api: Any, flavour: Flavour, request: BuildRequest, network: A
                     layer.set_output_type(output, api.float32)
             fixed += 1
     if fixed:
-        config.set_flag(api.BuilderFlag.PREFER_PRECISION_CONSTRAINTS)
+        config.set_flag(api.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
 
 
 def _set_profiles(builder: Any, config: Any, request: BuildRequest, network: Any) -> None:

@@ -25,6 +25,9 @@ _LOG = logging.getLogger(__name__)
 PoseSource = Callable[[float], FacePose]
 LONGEST_STEP = 0.25
 """Seconds: after a stall the springs continue from where they were instead of leaping."""
+HALF_A_FRAME = 0.0165
+LONGEST_LEAD = 0.12
+"""Seconds: a window that stalls is no reason to look further ahead."""
 REST = FacePose(np.zeros(52, np.float32))
 
 
@@ -64,6 +67,10 @@ class AvatarView(QOpenGLWidget):
         self._label.setStyleSheet("background: #18161e; color: #e8eaf2; padding: 24px;")
         self._label.hide()
         self._own_timer: QTimer | None = None
+        self._asked = 0.0
+        self._ticked: float | None = None
+        self._delay = 0.02
+        self.frameSwapped.connect(self._on_swapped)
         self.frames_drawn = 0
 
     # What the window calls
@@ -128,10 +135,23 @@ class AvatarView(QOpenGLWidget):
         moment = time.monotonic() if now is None else now
         if self._avatar is not None:
             step = 0.0 if self._last is None else min(max(moment - self._last, 0.0), LONGEST_STEP)
-            self._avatar.update(self._pose(moment), step)
+            # The picture is seen later than it is asked for: the face leads by that much, so that lips meet the sound.
+            self._asked = max(self._asked, moment + self.lead)
+            self._avatar.update(self._pose(self._asked), step)
+            self._ticked = time.monotonic()
         self._last = moment
         if not self._no_gl:
             self.update()
+
+    @property
+    def lead(self) -> float:
+        """Seconds from a tick to the middle of the time its picture is on the screen, as measured lately."""
+        return min(self._delay + HALF_A_FRAME, LONGEST_LEAD)
+
+    def _on_swapped(self) -> None:
+        if self._ticked is not None:
+            self._delay += 0.1 * (time.monotonic() - self._ticked - self._delay)
+            self._ticked = None
 
     def start_own_timer(self, milliseconds: int = 33) -> None:
         """For use without a frame clock."""

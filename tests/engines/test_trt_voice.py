@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from engines.models.kokoro_trt import TensorRTKokoro
 from engines.trt import session as session_module
 from engines.trt.flavours import Flavour, TensorRTError
 from engines.trt.plans import BuildRequest
+from engines.trt.session import TensorRTSession
 from tests.engines.fake_card import FakeDevice, fake_graph, write_plan
 
 IDS = [50, 83, 54, 156, 57, 135, 3, 16, 65, 156, 87, 158]
@@ -34,6 +35,28 @@ def plans(tmp_path: Path, broken: str = "") -> Callable[..., Path]:
         return write_plan(tmp_path / f"{request.name}.plan", request.graph, request.profiles)
 
     return make
+
+
+@pytest.mark.models
+def test_sound_that_is_no_number_brings_the_spare(
+    device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_path: Callable[[str], Path]
+) -> None:
+    monkeypatch.setattr(kokoro_trt, "ensure_plan", plans(tmp_path))
+    monkeypatch.setattr(kokoro_trt, "MAX_FRAMES", 120)
+    engine = TensorRTKokoro(model_path("kokoro"), device)  # type: ignore[arg-type]
+    engine.load()
+    try:
+        good = engine.synthesise(IDS, "af_heart").audio
+        fetch = TensorRTSession.fetch
+
+        def broken(self: TensorRTSession, names: Sequence[str]) -> dict[str, np.ndarray]:
+            return {name: np.full_like(value, np.nan) for name, value in fetch(self, names).items()}
+
+        monkeypatch.setattr(engine._parts["D"], "fetch", broken.__get__(engine._parts["D"]))
+        assert np.abs(engine.synthesise(IDS, "af_heart").audio - good).max() < 2e-3
+        assert "CPU" in engine.runtime and device.cuda.blocks == {}
+    finally:
+        engine.close()
 
 
 @pytest.mark.models
