@@ -81,7 +81,7 @@ def lock(
     if roll:
         c, s = np.cos(np.radians(roll)), np.sin(np.radians(roll))
         out, side = c * out + s * side, c * side - s * out
-    a = np.radians([180, 150, 120, 90, 60, 30, 0, -60, -120])
+    a = np.radians([180, 135, 90, 45, 0, -90])
     high = np.where(np.sin(a) >= 0, np.sin(a) * 1.0, np.sin(a) * 0.3)
     points = line[:, None] + np.cos(a)[None, :, None] * side[:, None] * w[:, None, None]
     points = (points + high[None, :, None] * out[:, None] * h[:, None, None]).reshape(-1, 3)

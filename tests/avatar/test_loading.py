@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import struct
 import time
@@ -147,7 +148,7 @@ def _mutate(document: Any, rng: Any, value: object) -> None:
             if rng.random() < 0.3 and isinstance(at, dict):
                 del at[key]
             else:
-                at[key] = value
+                at[key] = copy.deepcopy(value)  # the next mutation may change it in place
             return
         at = deeper
 
