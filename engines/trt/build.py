@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from engines.errors import Cancelled, EngineError
+from engines.errors import Cancelled
 from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, plan_path, timing_cache_path
 
@@ -40,7 +40,7 @@ def ensure_plan(
     failed = path.with_suffix(".failed")
     if failed.exists():
         reason = failed.read_text(encoding="utf-8", errors="replace")[:500]
-        raise TensorRTError(f"{reason} (tried before)", "Try again: main.py engines build --again.")
+        raise TensorRTError(f"{reason} (tried before)", "Try again: main.py engines forget.")
     try:
         build_plan(request, flavour, path, timing_cache_path(flavour, card), progress, cancelled)
     except TensorRTError as error:
@@ -154,7 +154,3 @@ def _follow(
         if child.poll() is None and stopped():
             child.kill()
         reader.join(2)
-
-
-class BuildFailed(EngineError):
-    """No form of a graph could be built."""

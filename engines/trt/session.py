@@ -215,7 +215,7 @@ class TensorRTSession(Session):
         if engine is None:
             raise TensorRTError(
                 f"The plan {self._plan.name} does not fit this card, driver or {self._device.flavour.label}.",
-                "Build it again: main.py engines build.",
+                "Build it again: main.py engines forget, then start again.",
             )
         return engine
 

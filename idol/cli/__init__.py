@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "bench": "measure 30 scripted turns, stage by stage",
     "snapshot": "draw an avatar to a PNG",
     "models": "list, fetch, verify, add and remove model files",
+    "engines": "what the models run on, and the plans built for this machine",
     "doctor": "check this machine and say what to do about each finding",
 }
 
