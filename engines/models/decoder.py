@@ -65,29 +65,25 @@ class CacheSnapshot:
             return None
 
 
-class KVCache:
-    """Keys and values of all layers on one static buffer each, and the ids they belong to.
+def common_length(held: Sequence[int], wanted: Sequence[int]) -> int:
+    """How many leading ids two sequences share."""
+    count = 0
+    for left, right in zip(held, wanted, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
 
-    Arrays float32 [1, kv heads, capacity, head size]. Trimming only shortens: what lies beyond is overwritten.
-    """
 
-    def __init__(self, config: DecoderConfig, capacity: int) -> None:
-        shape = (1, config.kv_heads, capacity, config.head_size)
-        self.capacity = capacity
+class HeldTokens:
+    """The ids whose keys and values a cache holds, wherever they lie. Trimming only shortens."""
+
+    def __init__(self) -> None:
         self.ids: list[int] = []
-        self.arrays = {
-            f"{part}_{layer}": np.zeros(shape, np.float32)
-            for layer in range(config.layers)
-            for part in ("key", "value")
-        }
 
     @property
     def length(self) -> int:
         return len(self.ids)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays.values())
 
     def trim(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""
@@ -97,6 +93,31 @@ class KVCache:
 
     def reset(self) -> None:
         self.trim(0)
+
+    def common_prefix(self, ids: Sequence[int]) -> int:
+        """How many leading ids of ``ids`` the cache holds."""
+        return common_length(self.ids, ids)
+
+
+class KVCache(HeldTokens):
+    """Keys and values of all layers on one static buffer each, and the ids they belong to.
+
+    Arrays float32 [1, kv heads, capacity, head size]. Trimming only shortens: what lies beyond is overwritten.
+    """
+
+    def __init__(self, config: DecoderConfig, capacity: int) -> None:
+        shape = (1, config.kv_heads, capacity, config.head_size)
+        super().__init__()
+        self.capacity = capacity
+        self.arrays = {
+            f"{part}_{layer}": np.zeros(shape, np.float32)
+            for layer in range(config.layers)
+            for part in ("key", "value")
+        }
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
 
     def snapshot(self) -> CacheSnapshot:
         """A copy of what the cache holds now."""
@@ -109,19 +130,6 @@ class KVCache:
         for name, array in self.arrays.items():
             array[:, :, : len(snapshot.ids)] = snapshot.arrays[name]
         self.ids = list(snapshot.ids)
-
-    def common_prefix(self, ids: Sequence[int]) -> int:
-        """How many leading ids of ``ids`` the cache holds."""
-        return _common(self.ids, ids)
-
-
-def _common(held: Sequence[int], wanted: Sequence[int]) -> int:
-    count = 0
-    for left, right in zip(held, wanted, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 class EmbeddingTable:
@@ -229,13 +237,13 @@ class Decoder:
 
     def reusable(self, ids: Sequence[int]) -> int:
         """How many leading ids of ``ids`` need no prefill, in the cache or in a snapshot."""
-        held = [self.cache.common_prefix(ids), *(_common(snapshot.ids, ids) for snapshot in self._snapshots)]
+        held = [self.cache.common_prefix(ids), *(common_length(snapshot.ids, ids) for snapshot in self._snapshots)]
         return min(max(held), len(ids) - 1)
 
     def _recall(self, ids: Sequence[int]) -> None:
         """Go back to a snapshot when it holds more of ``ids`` than the cache does."""
-        best = max(self._snapshots, key=lambda snapshot: _common(snapshot.ids, ids), default=None)
-        if best is not None and _common(best.ids, ids) > self.cache.common_prefix(ids):
+        best = max(self._snapshots, key=lambda snapshot: common_length(snapshot.ids, ids), default=None)
+        if best is not None and common_length(best.ids, ids) > self.cache.common_prefix(ids):
             self.cache.restore(best)
 
     def step(self, token: int) -> NDArray[np.float32]:

@@ -18,7 +18,7 @@ import onnx
 from numpy.typing import NDArray
 
 from engines.errors import Cancelled, SessionError
-from engines.models.decoder import Candidates, EmbeddingTable
+from engines.models.decoder import Candidates, EmbeddingTable, HeldTokens, common_length
 from engines.models.decoder_config import DecoderConfig
 from engines.models.decoder_plain import MASKED, PlainDecoderGraph, rotary_tables
 from engines.models.decoder_weights import DecoderWeights
@@ -77,37 +77,6 @@ def build_request(name: str, graph: Path, config: DecoderConfig, capacity: int, 
     return BuildRequest(name, graph, profiles(config, capacity), level=level, identity=f"{data.stat().st_size}-{head}")
 
 
-class _CardCache:
-    """What the cache on the card holds, by token ids. Trimming only shortens: what lies beyond is overwritten."""
-
-    def __init__(self) -> None:
-        self.ids: list[int] = []
-
-    @property
-    def length(self) -> int:
-        return len(self.ids)
-
-    def trim(self, length: int) -> None:
-        if not 0 <= length <= len(self.ids):
-            raise ValueError(f"cannot trim {len(self.ids)} tokens to {length}")
-        del self.ids[length:]
-
-    def reset(self) -> None:
-        self.ids.clear()
-
-    def common_prefix(self, ids: Sequence[int]) -> int:
-        return _common(self.ids, ids)
-
-
-def _common(held: Sequence[int], wanted: Sequence[int]) -> int:
-    count = 0
-    for left, right in zip(held, wanted, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
-
-
 class TensorRTDecoder:
     """``prefill`` a prompt, then ``step`` token by token. Used by the thread that opened ``device``.
 
@@ -122,7 +91,7 @@ class TensorRTDecoder:
         self.config = config
         self.capacity = capacity
         self._full_logits = False
-        self.cache = _CardCache()
+        self.cache = HeldTokens()
         self.session = TensorRTSession("llm", plan, device, graphs=False)
         self._plan = plan
         self._device = device
@@ -196,7 +165,7 @@ class TensorRTDecoder:
 
     def reusable(self, ids: Sequence[int]) -> int:
         """How many leading ids of ``ids`` need no prefill."""
-        held = [self.cache.common_prefix(ids), *(_common(known, ids) for known, _ in self._snapshots)]
+        held = [self.cache.common_prefix(ids), *(common_length(known, ids) for known, _ in self._snapshots)]
         return min(max(held), len(ids) - 1)
 
     def prime(self, ids: Sequence[int], cancelled: Callable[[], bool] | None = None, keep: int = 4) -> None:
@@ -264,8 +233,8 @@ class TensorRTDecoder:
 
     def _recall(self, ids: Sequence[int]) -> None:
         """Go back to a snapshot when it holds more of ``ids`` than the cache does."""
-        best = max(self._snapshots, key=lambda snapshot: _common(snapshot[0], ids), default=None)
-        if best is not None and _common(best[0], ids) > self.cache.common_prefix(ids):
+        best = max(self._snapshots, key=lambda snapshot: common_length(snapshot[0], ids), default=None)
+        if best is not None and common_length(best[0], ids) > self.cache.common_prefix(ids):
             count = len(best[0])
             self._strided(best[1], count, self._cache_block, self.capacity, count)
             self.cache.ids[:] = best[0]
