@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from engines.errors import ModelFileError
@@ -60,12 +61,24 @@ class BuildRequest:
         )
 
 
+def graph_digest(graph: Path) -> str:
+    """SHA-256 of a graph file, read once while size and time stay. Raises ``ModelFileError`` when it is not there."""
+    try:
+        state = graph.stat()
+        return _digest(graph, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        raise ModelFileError(f"{graph} cannot be read: {error.strerror}.", "Build the model again.") from error
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def plan_key(request: BuildRequest, flavour: Flavour, card: Card | None) -> str:
     """16 hexadecimal digits. Raises ``ModelFileError`` when the graph cannot be read."""
-    try:
-        graph = hashlib.sha256(request.graph.read_bytes()).hexdigest()
-    except OSError as error:
-        raise ModelFileError(f"{request.graph} cannot be read: {error.strerror}.", "Build the model again.") from error
+    graph = graph_digest(request.graph)
     parts: list[object] = [
         graph, request.identity, flavour.name, flavour.version, request.half, request.level,
         [sorted(profile.items()) for profile in request.profiles], sorted(request.extra.items()),
@@ -77,25 +90,32 @@ def plan_key(request: BuildRequest, flavour: Flavour, card: Card | None) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
+def plans_dir() -> Path:
+    """Where plans are kept. It may not exist yet."""
+    return built_dir() / "plans"
+
+
 def plan_path(request: BuildRequest, flavour: Flavour, card: Card | None) -> Path:
     """Where the plan of ``request`` lies or will lie."""
     safe = "".join(character if character.isalnum() or character in "-._" else "-" for character in request.name)
-    return built_dir() / "plans" / f"{safe}-{plan_key(request, flavour, card)}.plan"
+    return plans_dir() / f"{safe}-{plan_key(request, flavour, card)}.plan"
 
 
 def timing_cache_path(flavour: Flavour, card: Card | None) -> Path:
     """Kernel timings kept between builds; only for flavours that time kernels."""
     name = (card.name if card is not None else "none").replace(" ", "-")
-    return built_dir() / "plans" / f"timing-{flavour.name}-{flavour.version}-{name}.cache"
+    return plans_dir() / f"timing-{flavour.name}-{flavour.version}-{name}.cache"
 
 
 def known_plans() -> list[tuple[Path, dict[str, object]]]:
     """All plans kept here with what is noted beside them."""
-    found = []
-    for path in sorted((built_dir() / "plans").glob("*.plan")):
-        try:
-            note = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            note = {}
-        found.append((path, note))
-    return found
+    return [(path, plan_note(path)) for path in sorted(plans_dir().glob("*.plan"))]
+
+
+def plan_note(plan: Path) -> dict[str, object]:
+    """What was noted beside ``plan`` when it was built; empty when that is missing or damaged."""
+    try:
+        note = json.loads(plan.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return note if isinstance(note, dict) else {}
