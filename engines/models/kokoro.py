@@ -167,18 +167,26 @@ class KokoroEngine:
             ) from error
 
     def _built(self, report: graph.Report) -> Path:
-        models = sorted(self._dir.glob("*.onnx"))
-        if not models:
-            raise ModelFileError(f"There is no voice model in {self._dir}.", "Fetch it: main.py models fetch kokoro.")
-        try:
-            with models[0].open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise ModelFileError(f"{models[0]} cannot be read: {error.strerror}.", "Fetch it again.") from error
-        folder = built_dir() / f"kokoro-{self._kind}-v{graph.BUILDER_VERSION}-{digest[:12]}"
+        source, digest = source_model(self._dir)
+        folder = built_dir() / f"kokoro-{self._kind}-v{graph.BUILDER_VERSION}-{digest}"
         if not all((folder / f"{part.name}.onnx").exists() for part in graph.PARTS):
-            graph.build(models[0], folder, self._kind, lambda fraction, text: report(0.4 * fraction, text))
+            graph.build(source, folder, self._kind, lambda fraction, text: report(0.4 * fraction, text))
         return folder
+
+
+def source_model(model_dir: Path) -> tuple[Path, str]:
+    """The voice's model file in ``model_dir`` and the first 12 digits of its SHA-256, by which built graphs are kept.
+
+    Raises ``ModelFileError`` when there is none or it cannot be read.
+    """
+    models = sorted(model_dir.glob("*.onnx"))
+    if not models:
+        raise ModelFileError(f"There is no voice model in {model_dir}.", "Fetch it: main.py models fetch kokoro.")
+    try:
+        with models[0].open("rb") as file:
+            return models[0], hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    except OSError as error:
+        raise ModelFileError(f"{models[0]} cannot be read: {error.strerror}.", "Fetch it again.") from error
 
 
 def audible_frames(durations: NDArray[np.int64], energy: NDArray[np.float32]) -> tuple[int, int]:

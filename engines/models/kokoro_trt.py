@@ -6,7 +6,6 @@ the host between A and B, as on the CPU; F0, energy and source stay on the card 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 
 from engines.errors import Cancelled, SessionError
 from engines.models import kokoro_graph as graph
-from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis
+from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis, source_model
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 from engines.session import Session
 from engines.store import built_dir
 from engines.trt.build import Progress, ensure_plan
 from engines.trt.device import Device
-from engines.trt.flavours import Card, Flavour, TensorRTError
+from engines.trt.flavours import TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import DeviceArray, TensorRTSession
 
@@ -63,6 +62,33 @@ def part_request(part: str, folder: Path, typed: bool, targets: tuple[int, ...] 
         f"kokoro-{part}", folder / f"{part}.onnx", (part_profiles(part),), half=part != "S", level=LEVELS[part],
         targets=targets,
     )  # fmt: skip
+
+
+def part_forms(part: str, folder: Path, typed: bool, targets: tuple[int, ...] = ()) -> tuple[BuildRequest, ...]:
+    """The forms of one part in the order to try: weakly typed builders fail on one and manage another."""
+    request = part_request(part, folder, typed, targets)
+    forms = [request]
+    if not typed:
+        if part in "BD":
+            forms.append(replace(request, extra={"norms": "ops"}, level=0))
+        if request.half:
+            forms.append(replace(request, half=False))
+    return tuple(forms)
+
+
+def voice_graphs(model_dir: Path, typed: bool, *, make: bool = True, progress: Progress | None = None) -> Path | None:
+    """The folder of the parts' graphs for a kind of flavour; None when they are not made and ``make`` is off.
+
+    Raises ``ModelFileError`` when the voice is not there or damaged.
+    """
+    source, digest = source_model(model_dir)
+    kind = _KIND[typed]
+    folder = built_dir() / f"kokoro-{kind}-v{graph.BUILDER_VERSION}-{digest}"
+    if not all((folder / f"{part.name}.onnx").exists() for part in graph.PARTS):
+        if not make:
+            return None
+        graph.build(source, folder, kind, progress)
+    return folder
 
 
 class TensorRTKokoro(KokoroEngine):
@@ -190,16 +216,8 @@ class TensorRTKokoro(KokoroEngine):
 
     def _session(self, part: str, folder: Path, stream: Any, report: Progress) -> Session:
         flavour, card = self._device.flavour, self._device.card
-        request = part_request(part, folder, flavour.typed)
-        forms = [request]
-        if not flavour.typed:  # such a builder may fail on one form of a graph and manage another
-            written_out = {"norms": "ops"}
-            if part in "BD":
-                forms.append(replace(request, extra=written_out, level=0))
-            if request.half:
-                forms.append(replace(request, half=False))
         session: Session
-        for form in forms:
+        for form in part_forms(part, folder, flavour.typed):
             try:
                 plan = ensure_plan(form, flavour, card, report, self._cancelled)
                 session = TensorRTSession(f"kokoro/{part}", plan, self._device, stream=stream)
@@ -216,23 +234,6 @@ class TensorRTKokoro(KokoroEngine):
 
     def _plain_folder(self) -> Path:
         """Graphs in float32 for parts that run on the CPU."""
-        source = sorted(self._dir.glob("*.onnx"))[0]
-        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-        folder = built_dir() / f"kokoro-fp32-v{graph.BUILDER_VERSION}-{digest}"
-        if not (folder / "A.onnx").exists():
-            graph.build(source, folder, "fp32")
+        folder = voice_graphs(self._dir, typed=False)
+        assert folder is not None  # made when missing
         return folder
-
-
-def build_all(model_dir: Path, flavour: Flavour, card: Card | None, targets: tuple[int, ...] = ()) -> dict[str, Path]:
-    """Plans of all parts without loading any (ahead of time, say on a machine without a card)."""
-    source = sorted(model_dir.glob("*.onnx"))[0]
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    kind = _KIND[flavour.typed]
-    folder = built_dir() / f"kokoro-{kind}-v{graph.BUILDER_VERSION}-{digest}"
-    if not (folder / "A.onnx").exists():
-        graph.build(source, folder, kind)
-    return {
-        part.name: ensure_plan(part_request(part.name, folder, flavour.typed, targets), flavour, card)
-        for part in graph.PARTS
-    }
