@@ -228,6 +228,12 @@ class LanguageModel(Protocol):
         False when ``interrupted()`` turned true before the end."""
         ...
 
+    def anticipate(self, messages: Sequence[ChatMessage], interrupted: Callable[[], bool] | None = None) -> bool:
+        """Prefill ``messages`` and what the template puts before a next user's line; nothing is kept but the cache.
+
+        False when ``interrupted()`` turned true before the end."""
+        ...
+
     def generate(
         self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool]
     ) -> Iterator[str]:

@@ -73,6 +73,7 @@ class Conversation:
         self._seeds = itertools.count(self._sampling.seed if self._sampling.seed is not None else 0)
         self._fallbacks = itertools.count()
         self._pending: dict[int, tuple[str, Language]] = {}
+        self._growth = 1.8
         self.first_token_at: float | None = None
         self.redrawn = 0
         """Replies begun again because they fell out of character, since the start."""
@@ -111,9 +112,12 @@ class Conversation:
     def understand(self, turn: Turn) -> tuple[Understanding, str]:
         return self._understander.read(turn)
 
-    def reply(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]:
-        """Clauses of the answer as soon as each is whole and judged."""
+    def reply(
+        self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool], growth: float = 1.8
+    ) -> Iterator[Clause]:
+        """Clauses of the answer as soon as each is whole and judged, each at most ``growth`` times the one before."""
         self.first_token_at = None
+        self._growth = growth
         if not turn.text.strip() or not understanding.allowed:
             return
         if self._llm is None or self._prompts is None or turn.source == "say":
@@ -172,6 +176,14 @@ class Conversation:
         if line and heard and self._llm is not None:
             self._history.add(Exchange(line, heard, language))
 
+    def anticipate(self, turn_id: int, reply: str, interrupted: Callable[[], bool]) -> None:
+        """Read ahead while ``reply`` is still sounding: what the next prompt begins with if all of it is heard."""
+        line, language = self._pending.get(turn_id, ("", "en"))
+        if self._llm is None or self._prompts is None or not line or not reply:
+            return
+        exchanges = [*self._history.exchanges, Exchange(line, reply, language)]
+        self._llm.anticipate(self._prompts.build("", language, exchanges)[:-1], interrupted)
+
     def forget(self) -> None:
         """Start a new conversation."""
         self._history.forget()
@@ -187,7 +199,7 @@ class Conversation:
         sampling = replace(self._sampling, seed=self._seed(), stop=(*self._sampling.stop, "\n\n", "\nUser", "\nuser"))
         if attempt:  # else much the same would come again
             sampling = replace(sampling, temperature=max(sampling.temperature, _REDRAW_TEMPERATURE))
-        splitter = ClauseSplitter()
+        splitter = ClauseSplitter(growth=self._growth)
         pieces = self._llm.generate(messages, sampling, cancelled)
         try:
             for piece in pieces:
@@ -205,7 +217,7 @@ class Conversation:
 
     def _read_aloud(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]:
         self.first_token_at = time.monotonic()
-        splitter = ClauseSplitter()
+        splitter = ClauseSplitter(growth=self._growth)
         for index, text in enumerate([*splitter.feed(turn.text), *splitter.finish()]):
             if cancelled():
                 return

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engines.errors import Cancelled
+from engines.models.decoder import common_length
 from engines.models.families import ChatModel, Progress, load_chat_model, load_trt_chat_model
 from idol.dialogue.sampler import Sampler
 from idol.dialogue.stop_strings import Detokenizer, StopStrings
@@ -51,7 +52,15 @@ class DecoderLanguageModel:
     def prime(self, messages: Sequence[ChatMessage], interrupted: Callable[[], bool] | None = None) -> bool:
         """Prefill ``messages`` and remember; a prompt that begins with them then prefills only the rest."""
         try:
-            self._model.decoder.prime(self._encode(messages, reply=False), interrupted)
+            self._model.decoder.prime(self._before_a_line(messages), interrupted)
+        except Cancelled:
+            return False
+        return True
+
+    def anticipate(self, messages: Sequence[ChatMessage], interrupted: Callable[[], bool] | None = None) -> bool:
+        """Prefill ``messages`` and the header of the line to come."""
+        try:
+            self._model.decoder.prefill(self._before_a_line(messages), interrupted)
         except Cancelled:
             return False
         return True
@@ -107,6 +116,11 @@ class DecoderLanguageModel:
 
     def close(self) -> None:
         self._model.close()
+
+    def _before_a_line(self, messages: Sequence[ChatMessage]) -> list[int]:
+        """The ids with which every prompt begins that has a user's line after ``messages``."""
+        one, other = (self._encode([*messages, ChatMessage("user", line)], reply=True) for line in ("a", "一"))
+        return one[: common_length(one, other)]
 
     def _encode(self, messages: Sequence[ChatMessage], *, reply: bool) -> list[int]:
         return self._model.template.encode([(m.role, m.content) for m in messages], reply=reply)

@@ -19,7 +19,15 @@ class Mind(Protocol):
         """What was understood, and the line as cleaned for the model."""
         ...
 
-    def reply(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]: ...
+    def reply(
+        self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool], growth: float
+    ) -> Iterator[Clause]:
+        """Clauses, the first short and the next ones ``growth`` times as long (see ``pacing``)."""
+        ...
+
+    def anticipate(self, turn_id: int, reply: str, interrupted: Callable[[], bool]) -> None:
+        """Read ahead for the next turn while ``reply`` still sounds."""
+        ...
 
     def commit_heard(self, turn_id: int, heard: str) -> None: ...
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 
 from idol.seams import Language
 
+_FASTEST_GROWTH = 1.8
+"""Longer clauses sound better; more than this makes no difference to the ear."""
+
 
 @dataclass(slots=True)
 class Rates:
@@ -45,6 +48,12 @@ class Rates:
         if tokens > 0:
             self.speech_seconds_per_token += 0.2 * (speech_seconds / tokens - self.speech_seconds_per_token)
             self.tokens_per_clause += 0.2 * (tokens - self.tokens_per_clause)
+
+    @property
+    def clause_growth(self) -> float:
+        """How much longer each clause may be than the one before: what is playing must cover the work on the next."""
+        load = self.seconds_per_token / self.speech_seconds_per_token + self.work_per_speech_second
+        return min(_FASTEST_GROWTH, max(1.0, 0.9 / load))
 
     def synthesis_seconds(self, tokens: float) -> float:
         """Expected work for a clause of ``tokens``."""

@@ -57,7 +57,7 @@ class TurnRunner:
             return
         self._engines.line.planner.reset()
         turn = Turn(turn.id, text, turn.source, understanding.language, turn.received_at)
-        replies = mind.reply(turn, understanding, self._tick)
+        replies = mind.reply(turn, understanding, self._tick, self._rates.clause_growth)
         for clause in replies:
             if self._stale():
                 break
@@ -149,12 +149,17 @@ class TurnRunner:
             self._emit(ClauseSpoken(self._row.turn_id, placed.index, placed.text))
 
     def _play_out(self) -> None:
-        """Wait until the last sample has been played or the turn is cancelled."""
+        """Wait until the last sample has been played or the turn is cancelled; read ahead meanwhile."""
+        ahead = False
         while self._last is not None and not self._stale():
             self._report_spoken()
             if self._engines.output.position() >= self._last.end:
                 self._report_spoken()
                 return
+            if not ahead and not self._unspoken:
+                ahead = True
+                self._engines.mind.anticipate(self._row.turn_id, self._row.reply.strip(), self._stale)
+                continue
             time.sleep(_POLL_SECONDS)
 
     def _note_stats(self) -> None:

@@ -22,6 +22,7 @@ class FakeModel:
         self.prompts: list[list[ChatMessage]] = []
         self.samplings: list[Sampling] = []
         self.primed: list[list[ChatMessage]] = []
+        self.anticipated: list[list[ChatMessage]] = []
         self.pieces_given = 0
         self.generations_open = 0
         self.closed = False
@@ -41,6 +42,12 @@ class FakeModel:
         if interrupted is not None and interrupted():
             return False
         self.primed.append(list(messages))
+        return True
+
+    def anticipate(self, messages: Sequence[ChatMessage], interrupted: Callable[[], bool] | None = None) -> bool:
+        if interrupted is not None and interrupted():
+            return False
+        self.anticipated.append(list(messages))
         return True
 
     def generate(

@@ -341,6 +341,32 @@ def test_priming_and_idle_work_cover_each_language_once() -> None:
         assert prompt[: len(primed)] == primed
 
 
+def test_the_next_prompt_is_read_ahead_while_the_answer_sounds() -> None:
+    model = FakeModel("I love rainy days, star!", "They sound like drums.")
+    conversation = Conversation(model, PERSONA)
+    said = "".join(ask(conversation, "Do you like rain?", heard=False))
+    conversation.anticipate(1, said, lambda: True)  # interrupted: nothing was done
+    conversation.anticipate(2, said, never)  # not the turn that was answered
+    conversation.anticipate(1, "", never)  # nothing was said
+    assert model.anticipated == []
+    conversation.anticipate(1, said, never)
+    conversation.commit_heard(1, said)
+    ask(conversation, "Why?", 2)
+    assert model.prompts[-1][:-1] == model.anticipated[0]
+
+
+def test_clauses_grow_as_fast_as_is_asked() -> None:
+    reply = "I love it, really I do, because of rain, and all the clouds, and puddles too, and rainbows, star!"
+    lengths = []
+    for growth in (1.0, 1.8):
+        conversation = Conversation(FakeModel(reply), PERSONA)
+        turn = Turn(1, "Do you like rain?", "typed", "en", 0.0)
+        clauses = list(conversation.reply(turn, conversation.understand(turn)[0], never, growth))
+        assert "".join(clause.text for clause in clauses) == reply
+        lengths.append(len(clauses))
+    assert lengths[0] > lengths[1]
+
+
 def test_an_emotion_goes_with_each_clause() -> None:
     model = FakeModel("Congratulations, that's amazing news! Let's sing together tonight!")
     conversation = Conversation(model, PERSONA)

@@ -131,6 +131,18 @@ def test_a_second_turn_prefills_only_what_is_new(model: DecoderLanguageModel) ->
     assert text(model, GREEDY, chat) == answer  # the cache changes the cost, not the words
 
 
+def test_reading_ahead_leaves_only_the_line_to_prefill(model: DecoderLanguageModel) -> None:
+    text(model, GREEDY)
+    chat = [*HELLO, ChatMessage("assistant", "Hello there.")]
+    assert model.anticipate(chat, never) is True
+    held = model._model.decoder.cache.length
+    for line in ("More?", "もっと", "1. a"):
+        text(model, GREEDY, [*chat, ChatMessage("user", line)])
+        stats = model.last_stats
+        assert stats is not None and stats.reused_tokens == held
+    assert model.anticipate([ChatMessage("system", "x " * 60)], lambda: True) is False
+
+
 def test_priming_can_be_interrupted(model: DecoderLanguageModel) -> None:
     messages = [ChatMessage("system", "x " * 60)]
     assert model.prime(messages, lambda: True) is False

@@ -108,6 +108,8 @@ class FakeMind:
         self.first_token_at: float | None = None
         self.stats: GenerationStats | None = None
         self.heard: dict[int, str] = {}
+        self.growths: list[float] = []
+        self.anticipated: list[tuple[int, str]] = []
         self.closed = False
         self.fail: Exception | None = None
 
@@ -115,8 +117,11 @@ class FakeMind:
         allowed = "forbidden" not in turn.text
         return Understanding("en", "happy", allowed, "" if allowed else "a blocked word"), turn.text.strip()
 
-    def reply(self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool]) -> Iterator[Clause]:
+    def reply(
+        self, turn: Turn, understanding: Understanding, cancelled: Callable[[], bool], growth: float
+    ) -> Iterator[Clause]:
         decoded = 0
+        self.growths.append(growth)
         started = time.monotonic()
         for index, text in enumerate(self.clauses):
             for _ in range(self.tokens):
@@ -132,6 +137,9 @@ class FakeMind:
 
     def commit_heard(self, turn_id: int, heard: str) -> None:
         self.heard[turn_id] = heard
+
+    def anticipate(self, turn_id: int, reply: str, interrupted: Callable[[], bool]) -> None:
+        self.anticipated.append((turn_id, reply))
 
     def prepare(self, interrupted: Callable[[], bool]) -> bool:
         return False

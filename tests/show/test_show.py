@@ -78,6 +78,8 @@ def test_a_line_is_answered_in_order(make: Callable[..., Rig]) -> None:
     stages = [row.stages[name] for name in ("understand", "first_token", "first_clause", "first_audio", "first_sample")]
     assert stages == sorted(stages)
     assert row.audio_seconds == pytest.approx(0.3)
+    assert rig.mind.anticipated == [(turn, "Hello, nice to see you. Really!")]
+    assert rig.mind.growths == [1.8]  # as on a fast machine, before anything was measured
     assert row.underruns == 0
     assert rig.mind.heard == {turn: "Hello, nice to see you. Really!"}
 
