@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from engines.errors import Cancelled, SessionError
+from engines.errors import Cancelled, ModelFileError, SessionError
 from engines.models.decoder import Candidates, EmbeddingTable, HeldTokens, common_length
 from engines.models.decoder_config import DecoderConfig
 from engines.models.decoder_plain import MASKED, PlainDecoderGraph, rotary_tables
@@ -55,18 +55,33 @@ def profiles(config: DecoderConfig, capacity: int) -> tuple[Profile, Profile]:
 def build_plain(weights: DecoderWeights, folder: Path, capacity: int, step: Callable[[float], None]) -> Path:
     """Write ``plain.onnx``, ``plain.data``, ``plain.json`` into ``folder`` unless they are there; the graph's path."""
     target = folder / "plain.onnx"
-    note = folder / "plain.json"
-    wanted = {"version": PLAIN_VERSION, "capacity": capacity}
+    if plain_capacity(folder) == capacity:
+        return target
+    note, data = folder / "plain.json", folder / "plain.data"
     try:
-        if target.exists() and json.loads(note.read_text(encoding="utf-8")) == wanted:
-            return target
-    except (OSError, ValueError):
-        pass
-    graph = PlainDecoderGraph(weights, capacity, folder / "plain.data")
-    model = graph.build(step)
-    onnx.save(model, str(target))
-    note.write_text(json.dumps(wanted), encoding="utf-8")
+        note.unlink(missing_ok=True)  # it vouches for the two others
+        onnx.save(PlainDecoderGraph(weights, capacity, data).build(step), str(target))
+        note.write_text(json.dumps({"version": PLAIN_VERSION, "capacity": capacity}), encoding="utf-8")
+    except OSError as error:
+        data.unlink(missing_ok=True)
+        raise ModelFileError(
+            f"The graph of the language model cannot be written in {folder}: {error.strerror}.",
+            "Free disk space, or name another place with IDOL_MODELS.",
+        ) from error
+    except BaseException:
+        data.unlink(missing_ok=True)
+        raise
     return target
+
+
+def plain_capacity(folder: Path) -> int:
+    """For how many tokens the plain graph in ``folder`` is; 0 when there is none of this version."""
+    try:
+        note = json.loads((folder / "plain.json").read_text(encoding="utf-8"))
+        here = (folder / "plain.onnx").exists() and (folder / "plain.data").exists()
+        return int(note["capacity"]) if here and note["version"] == PLAIN_VERSION else 0
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def build_request(name: str, graph: Path, config: DecoderConfig, capacity: int, level: int = LEVEL) -> BuildRequest:

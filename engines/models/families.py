@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from engines.errors import Cancelled, ModelFileError
 from engines.models.chat_template import ChatTemplate
 from engines.models.decoder import BUILDER_VERSION, Decoder, build_decoder, gguf_embedding, open_embedding
-from engines.models.decoder_config import KNOWN_ARCHITECTURES
+from engines.models.decoder_config import KNOWN_ARCHITECTURES, DecoderConfig
 from engines.models.decoder_weights import (
     DecoderWeights,
     GgufWeights,
@@ -32,6 +32,7 @@ from engines.store import built_dir
 if TYPE_CHECKING:
     from engines.models.decoder_trt import TensorRTDecoder
     from engines.trt.device import Device
+    from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
 
@@ -147,9 +148,7 @@ def load_trt_chat_model(
     weights: DecoderWeights = SafetensorsWeights(path) if path.is_dir() else GgufWeights(path)
     try:
         capacity = min(context, summary.context)
-        plan = decoder_plan(
-            f"llm-{path.stem[:40]}", weights, folder, capacity, device.flavour, device.card, report, cancelled
-        )
+        plan = decoder_plan(plan_name(path), weights, folder, capacity, device.flavour, device.card, report, cancelled)
         frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None
         config = weights.config
     finally:
@@ -163,6 +162,51 @@ def load_trt_chat_model(
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
     return ChatModel(summary, decoder, tokenizer, template)
+
+
+def plan_name(path: Path) -> str:
+    """What the plans of the model at ``path`` are called."""
+    return f"llm-{path.stem[:40]}"
+
+
+def trt_request(
+    path: Path,
+    *,
+    context: int = 2048,
+    make: bool = True,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> BuildRequest | None:
+    """What the model's engine is built from, exactly as ``load_trt_chat_model`` asks for it; needs no card.
+
+    Graphs that are not made yet are made, unless ``make`` is off (None then). Raises ``ModelFileError``,
+    ``UnsupportedModelError`` and ``Cancelled``.
+    """
+    from engines.models.decoder_trt import build_plain, build_request, plain_capacity
+
+    summary = inspect_summary(path)
+    report, stopped = progress or (lambda fraction, text: None), cancelled or (lambda: False)
+    if make:
+        folder = _ensure_built(path, summary, context, lambda f, text: report(0.5 * f, text), stopped, None)
+    else:
+        folder = _built_folder(path)
+        if summary is None or plain_capacity(folder) != min(context, summary.context):
+            return None
+        config = DecoderConfig(**json.loads((folder / "decoder.json").read_text(encoding="utf-8"))["config"])
+        return build_request(plan_name(path), folder / "plain.onnx", config, min(context, summary.context))
+
+    def step(fraction: float) -> None:
+        if stopped():
+            raise Cancelled(f"Preparing {path.name} was cancelled.")
+        report(0.5 + 0.5 * fraction, f"preparing {path.name} (once)")
+
+    summary = ModelSummary(**json.loads((folder / "chat.json").read_text(encoding="utf-8"))["summary"])
+    weights: DecoderWeights = SafetensorsWeights(path) if path.is_dir() else GgufWeights(path)
+    try:
+        capacity = min(context, summary.context)
+        return build_request(plan_name(path), build_plain(weights, folder, capacity, step), weights.config, capacity)
+    finally:
+        weights.close()
 
 
 def inspect_summary(path: Path) -> ModelSummary | None:
