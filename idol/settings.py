@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import platformdirs
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from idol.seams import Language
 
@@ -70,6 +70,23 @@ class AvatarSettings(_Section):
     background: str = "#20242f"
 
 
+class HealthSettings(_Section):
+    """The watch over the card. ``log``: a row a second in the data folder's ``logs``, as CSV or JSON lines. A card at
+    ``hot`` °C is under pressure until it is back at ``cool``. ``reserve_mb``: memory of the card left to others, in MB;
+    0 is a share of the card."""
+
+    log: Literal["csv", "jsonl", "off"] = "csv"
+    hot: float = Field(default=87, ge=40, le=120)
+    cool: float = Field(default=80, ge=30, le=119)
+    reserve_mb: int = Field(default=0, ge=0, le=1_000_000)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.cool >= self.hot:
+            raise ValueError(f"cool {self.cool:g} must lie below hot {self.hot:g} (both in °C)")
+        return self
+
+
 class UiSettings(_Section):
     overlay: bool = False
     language: Literal["auto", "en", "zh", "ja"] = "auto"
@@ -84,6 +101,7 @@ class Settings(_Section):
     voice: VoiceSettings = VoiceSettings()
     audio: AudioSettings = AudioSettings()
     avatar: AvatarSettings = AvatarSettings()
+    health: HealthSettings = HealthSettings()
     ui: UiSettings = UiSettings()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engines.errors import Cancelled, EngineError, ModelFileError
+from engines.health import HealthMonitor
 from engines.store import files_dir
 from engines.trt.flavours import TensorRTError, choose
 from idol.audio import open_output
@@ -27,6 +28,7 @@ from idol.face.track import FaceTrack
 from idol.seams import LANGUAGES, Language, Sampling
 from idol.settings import Settings, data_dir
 from idol.show.cast import Engines, Notify
+from idol.show.health import make_monitor, watch_card_of
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
 from idol.voice import load_voice
@@ -54,13 +56,15 @@ def make_show(
     """
 
     def load(notify: Notify, cancelled: Callable[[], bool]) -> Engines:
-        return _load(settings, notify, cancelled, with_llm, seed, remember)
+        return _load(settings, health, notify, cancelled, with_llm, seed, remember)
 
-    return Show(load, BehaviourMixer(), yielding=pictured)
+    health = make_monitor(settings.health)
+    return Show(load, BehaviourMixer(), yielding=pictured, health=health)
 
 
 def _load(
     settings: Settings,
+    health: HealthMonitor,
     notify: Notify,
     cancelled: Callable[[], bool],
     with_llm: bool,
@@ -70,6 +74,7 @@ def _load(
     persona = load_persona(Path(settings.persona)) if settings.persona else default_persona()
     device = open_device(settings.engines.runtime, notify)
     if device is not None:
+        watch_card_of(device, health)
         try:
             return _load_on(device, settings, persona, notify, cancelled, with_llm, seed, remember)
         except TensorRTError as error:

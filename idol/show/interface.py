@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from engines.health import HealthSample
 from idol.seams import FacePose, RuntimeInfo
 
 EndReason = Literal["done", "cancelled", "blocked", "failed"]
@@ -93,6 +94,7 @@ class ShowSnapshot:
     underruns: int = 0
     output: str = ""
     runtimes: tuple[RuntimeInfo, ...] = ()
+    health: HealthSample | None = None
 
 
 class ShowInterface(Protocol):

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from engines.health import HealthMonitor
 from idol.seams import Emotion, FaceMixer, FacePose, Turn
 from idol.show.cast import Engines, Load
 from idol.show.interface import (
@@ -39,7 +40,8 @@ log = logging.getLogger(__name__)
 class Show:
     """Implements ``ShowInterface``. ``load`` runs on the worker; ``mixer`` on whichever thread asks for poses.
 
-    ``yielding``: there is a picture beside the engines, which gets a core before they do.
+    ``yielding``: there is a picture beside the engines, which gets a core before they do. ``health`` is
+    started and closed with the show.
     """
 
     def __init__(
@@ -50,9 +52,11 @@ class Show:
         clock: Callable[[], float] = time.monotonic,
         queue_capacity: int = 32,
         yielding: bool = False,
+        health: HealthMonitor | None = None,
     ) -> None:
         self._load = load
         self._yielding = yielding
+        self.health = health
         self._mixer = mixer
         self._clock = clock
         self._queue = TurnQueue(queue_capacity, clock)
@@ -73,12 +77,16 @@ class Show:
 
     def start(self) -> None:
         """Begin loading on the worker thread."""
+        if self.health is not None:
+            self.health.start()
         self._worker.start()
 
     def close(self, timeout: float = 10.0) -> None:
         """End the worker and give the engines back. Raises ``RuntimeError`` when it does not end in time."""
         self._stop.set()
         self.cancel()
+        if self.health is not None:
+            self.health.close()
         if self._worker.is_alive():
             self._worker.join(timeout)
             if self._worker.is_alive():
@@ -146,6 +154,7 @@ class Show:
             underruns=engines.output.underruns if engines else 0,
             output=engines.output.description if engines else "",
             runtimes=engines.runtimes if engines else (),
+            health=self.health.latest if self.health is not None else None,
         )
 
     def subscribe(self, callback: Callable[[ShowEvent], None]) -> Callable[[], None]:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QWidget
 
+from idol.show.health import health_lines
 from idol.show.interface import ShowSnapshot
 from idol.show.latency import STAGES
 from idol.ui.frame_clock import FrameStats
@@ -40,6 +41,7 @@ class Overlay(QWidget):
             f"queued {snapshot.queued_turns} lines, {snapshot.queued_audio_seconds:.1f} s   gaps {snapshot.underruns}",
         ]
         lines += [f"{info.engine}: {info.runtime}" for info in snapshot.runtimes]
+        lines += health_lines(snapshot.health)
         self.lines = lines
         self._paint(lines, stages)
         self.update()
