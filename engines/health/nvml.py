@@ -139,9 +139,7 @@ class NvmlReader:
         try:
             self._api.nvmlInit()
         except self._api.NVMLError as error:
-            raise CardLost(
-                f"NVML does not start: {error}.", "With an NVIDIA card: install its driver and restart."
-            ) from error
+            raise CardLost(f"NVML does not start: {error}.", "Install the card's driver and restart.") from error
         self._open = True
         self._choose()
 

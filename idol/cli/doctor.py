@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def examine(*, deep: bool) -> list[Finding]:
     """All findings, in the order a person would fix them. ``deep`` reads the model files in full."""
-    from idol.cli import doctor_devices, doctor_machine
+    from idol.cli import doctor_devices, doctor_health, doctor_machine
 
     parts: list[Callable[[], list[Finding]]] = [
         doctor_machine.python,
@@ -45,6 +45,7 @@ def examine(*, deep: bool) -> list[Finding]:
         doctor_machine.system_libraries,
         doctor_machine.hardware,
         doctor_devices.gpu,
+        doctor_health.health,
         doctor_devices.runtimes,
         doctor_devices.screen,
         doctor_devices.sound,

@@ -1,4 +1,4 @@
-"""One question to a driver or library, in a process of its own: ``gl``, ``sound`` or ``onnxruntime``.
+"""One question to a driver or library, in a process of its own: ``gl``, ``sound``, ``onnxruntime`` or ``health``.
 
 Prints one JSON object; ``error`` in it says why there is no answer. A crash ends this process only.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+from dataclasses import asdict
 from typing import Any
 
 
@@ -63,9 +65,26 @@ def onnxruntime() -> dict[str, Any]:
     return {"version": runtime.__version__, "providers": providers}
 
 
+def health() -> dict[str, Any]:
+    """The card, once; or the reason why there is none."""
+    from engines.health import HealthError
+    from engines.health.nvml import open_card
+
+    try:
+        reader = open_card()
+    except HealthError as error:
+        return {"reason": error.message, "remedy": error.remedy}
+    try:
+        reader.read(time.monotonic(), time.time())  # the first one only tells which processes work from now on
+        time.sleep(0.5)
+        return asdict(reader.read(time.monotonic(), time.time()))
+    finally:
+        reader.close()
+
+
 def main() -> None:
     try:
-        answer = {"gl": gl, "sound": sound, "onnxruntime": onnxruntime}[sys.argv[1]]()
+        answer = {"gl": gl, "sound": sound, "onnxruntime": onnxruntime, "health": health}[sys.argv[1]]()
     except Exception as error:  # whatever a driver or library says is the answer
         answer = {"error": " ".join(f"{error or type(error).__name__}".split())[:300]}
     print(json.dumps(answer), flush=True)
