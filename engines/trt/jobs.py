@@ -19,6 +19,7 @@ from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, plan_note, plan_path, timing_cache_path
 
 Result = Literal["built", "there", "failed", "cancelled"]
+_TICK_SECONDS = 0.25
 _JOIN_SECONDS = 15.0
 """How long a stopped build may take to end: its child is killed within a fifth of a second."""
 
@@ -75,6 +76,9 @@ class Listener(Protocol):
 
     def ended(self, outcome: Outcome) -> None: ...
 
+    def tick(self) -> None:
+        """Called several times a second while jobs run: a builder may be silent for long."""
+
 
 def run_jobs(jobs: Sequence[Job], listener: Listener, at_once: int = 1) -> list[Outcome]:
     """Run all, ``at_once`` side by side; outcomes in the order of ``jobs``.
@@ -84,7 +88,7 @@ def run_jobs(jobs: Sequence[Job], listener: Listener, at_once: int = 1) -> list[
     """
     waiting = deque(enumerate(jobs))
     outcomes: dict[int, Outcome] = {}
-    stop, lock = threading.Event(), threading.Lock()
+    stop, lock, idle = threading.Event(), threading.Lock(), threading.Semaphore(0)
     broken: list[BaseException] = []
 
     def run(job: Job) -> Outcome:
@@ -103,6 +107,12 @@ def run_jobs(jobs: Sequence[Job], listener: Listener, at_once: int = 1) -> list[
         return Outcome(job, "built" if made.fresh else "there", made)
 
     def work() -> None:
+        try:
+            work_off()
+        finally:
+            idle.release()
+
+    def work_off() -> None:
         while not stop.is_set():
             with lock:
                 if not waiting:
@@ -123,15 +133,23 @@ def run_jobs(jobs: Sequence[Job], listener: Listener, at_once: int = 1) -> list[
         threading.Thread(target=work, name=f"idol-build-{number}", daemon=True)
         for number in range(max(1, min(at_once, len(jobs))))
     ]
+    running = len(threads)
     try:
         for thread in threads:
             thread.start()
-        while any(thread.is_alive() for thread in threads):
-            threads[0].join(0.1) if threads[0].is_alive() else time.sleep(0.05)
+        # Not join: interrupted by Ctrl-C, it takes a running thread for a stopped one in Python 3.11.
+        while running:
+            if idle.acquire(timeout=_TICK_SECONDS):
+                running -= 1
+            with lock:
+                listener.tick()
     except KeyboardInterrupt:
         stop.set()
-        for thread in threads:
-            thread.join(_JOIN_SECONDS)
+        deadline = time.monotonic() + _JOIN_SECONDS
+        while running and idle.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            running -= 1
+    for thread in threads:
+        thread.join(_TICK_SECONDS)
     if broken:
         raise broken[0]
     return [outcomes.get(index) or Outcome(job, "cancelled") for index, job in enumerate(jobs)]

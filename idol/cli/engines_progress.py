@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 _QUIET_SECONDS = 10.0
 """Without a terminal a running build says so this often."""
-_TRUSTED_FRACTION = 0.1
-"""Below this share the time that is left is not guessed from it."""
 
 
 class BuildBar:
@@ -37,12 +35,16 @@ class BuildBar:
     def moved(self, job: Job, fraction: float, text: str) -> None:
         began, last, _ = self._running[job]
         self._running[job] = (began, max(last, fraction), _phase(text))
+
+    def tick(self) -> None:
         now = self._clock()
         if self._terminal:
             self._draw()
-        elif fraction < 1 and now - self._said[job] >= _QUIET_SECONDS:
-            self._said[job] = now
-            self._print(self._line(job))
+            return
+        for job in self._running:
+            if now - self._said[job] >= _QUIET_SECONDS:
+                self._said[job] = now
+                self._print(self._line(job))
 
     def ended(self, outcome: Outcome) -> None:
         self._running.pop(outcome.job, None)
@@ -77,7 +79,8 @@ class BuildBar:
     def _line(self, job: Job) -> str:
         began, fraction, phase = self._running[job]
         elapsed = self._clock() - began
-        left = seconds_left(elapsed, fraction, job.expected)
+        # Only an earlier build tells: the builder's own fraction stands still for most of the time.
+        left = job.expected - elapsed if job.expected > elapsed else None
         rest = "" if left is None else f", about {duration(left)} left"
         return f"{fraction:>4.0%} {job.name}: {phase or 'starting'}, {duration(elapsed)}{rest}"
 
@@ -101,15 +104,6 @@ class BuildBar:
     @staticmethod
     def _width() -> int:
         return max(20, shutil.get_terminal_size().columns - 1)
-
-
-def seconds_left(elapsed: float, fraction: float, expected: float) -> float | None:
-    """What an earlier build of the kind took tells best; else the share done; None while nothing tells."""
-    if expected > elapsed:
-        return expected - elapsed
-    if _TRUSTED_FRACTION <= fraction < 1:
-        return elapsed * (1 - fraction) / fraction
-    return None
 
 
 def describe(outcome: Outcome) -> str:
