@@ -86,7 +86,7 @@ class HealthLog:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self.path.open("rb") as file:
-                first = file.readline()
+                first = file.readline(4096)
                 self._size = file.seek(0, os.SEEK_END)
                 file.seek(max(0, self._size - 1))
                 whole = file.read(1) in (b"\n", b"")
@@ -142,6 +142,8 @@ class HealthLog:
             return (json.dumps(known, ensure_ascii=False) + "\n").encode()
         if values["throttles"] is not None:
             values["throttles"] = "; ".join(values["throttles"]) or "none"
+        for name in ("card", "trouble"):
+            values[name] = " ".join(values[name].split())  # a row is one line, whatever a driver says
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow("" if v is None else v for v in values.values())
         return text.getvalue().encode()

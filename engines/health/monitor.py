@@ -143,11 +143,11 @@ class HealthMonitor:
             self._switch(self._reader)
             sample = self._reader.read(at, wall)
         except CardLost as error:
-            return HealthSample(at, wall, card=self._card, trouble=self._note_loss(str(error)))
+            said = self._note_loss(str(error))
+            return HealthSample(at, wall, card=self._card, trouble=said)
         except Exception as error:  # whatever a driver's binding says, the watch goes on
-            if not self._lost:
-                log.exception("reading the card failed")
-            return HealthSample(at, wall, card=self._card, trouble=self._note_loss(f"reading failed: {error!r}"))
+            said = self._note_loss(f"Reading the card failed: {error!r}.", error)
+            return HealthSample(at, wall, card=self._card, trouble=said)
         if self._lost:
             log.warning("%s answers again", sample.card)
         self._lost = False
@@ -174,11 +174,11 @@ class HealthMonitor:
             self.reason = f"NVML cannot be used: {error!r}"
             log.exception("no card is watched")
 
-    def _note_loss(self, said: str) -> str:
+    def _note_loss(self, said: str, unforeseen: Exception | None = None) -> str:
         if not self._lost:
-            log.warning("%s", said)
+            log.warning("%s", said, exc_info=unforeseen)
         self._lost = True
-        self._card = self._card or "card"
+        self._card = self._card or "the card"
         return said
 
     def _announce(self, change: Pressure) -> None:
