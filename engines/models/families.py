@@ -172,28 +172,29 @@ def plan_name(path: Path) -> str:
 def trt_request(
     path: Path,
     *,
-    context: int = 2048,
+    context: int | None = 2048,
     make: bool = True,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> BuildRequest | None:
     """What the model's engine is built from, exactly as ``load_trt_chat_model`` asks for it; needs no card.
 
-    Graphs that are not made yet are made, unless ``make`` is off (None then). Raises ``ModelFileError``,
-    ``UnsupportedModelError`` and ``Cancelled``.
+    Graphs that are not made yet are made, unless ``make`` is off (None then). ``context`` None takes the graph that is
+    there whatever it holds. Raises ``ModelFileError``, ``UnsupportedModelError`` and ``Cancelled``.
     """
     from engines.models.decoder_trt import build_plain, build_request, plain_capacity
 
     summary = inspect_summary(path)
     report, stopped = progress or (lambda fraction, text: None), cancelled or (lambda: False)
-    if make:
-        folder = _ensure_built(path, summary, context, lambda f, text: report(0.5 * f, text), stopped, None)
-    else:
+    if not make:
         folder = _built_folder(path)
-        if summary is None or plain_capacity(folder) != min(context, summary.context):
+        capacity = plain_capacity(folder)
+        if summary is None or not capacity or (context is not None and capacity != min(context, summary.context)):
             return None
         config = DecoderConfig(**json.loads((folder / "decoder.json").read_text(encoding="utf-8"))["config"])
-        return build_request(plan_name(path), folder / "plain.onnx", config, min(context, summary.context))
+        return build_request(plan_name(path), folder / "plain.onnx", config, capacity)
+    context = context or 2048
+    folder = _ensure_built(path, summary, context, lambda f, text: report(0.5 * f, text), stopped, None)
 
     def step(fraction: float) -> None:
         if stopped():

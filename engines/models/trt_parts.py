@@ -6,15 +6,15 @@ a plan that is built ahead of time is found then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from engines.errors import EngineError, ModelFileError, UnsupportedModelError
 from engines.models.decoder_config import KNOWN_ARCHITECTURES
-from engines.models.families import trt_request
-from engines.trt.flavours import Card, Flavour
+from engines.models.families import plan_name, trt_request
+from engines.trt.flavours import Flavour
 from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
@@ -98,12 +98,14 @@ def engine_parts(
     model: LocalModel,
     flavour: Flavour,
     *,
-    context: int = 2048,
+    context: int | None = 2048,
     make: bool = True,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> list[EnginePart]:
     """All engines of ``model`` for ``flavour``; their graphs are made when they are not there and ``make`` is on.
+
+    ``context`` in tokens; None takes a language model's graph that is there whatever it holds.
 
     Raises the engine errors when the model's files are damaged or the disk is full, and ``Cancelled``.
     """
@@ -119,8 +121,6 @@ def engine_parts(
     return [EnginePart(model.name, DECODER, (request,) if request is not None else ())]
 
 
-def plan_names(parts: Iterable[EnginePart], flavour: Flavour, card: Card | None, targets: tuple[int, ...]) -> set[str]:
-    """File names of all plans that ``parts`` could have for these targets (TensorRT-RTX) or this card (others)."""
-    from engines.trt.plans import plan_path
-
-    return {plan_path(form, flavour, card).name for part in parts for form in part.at(targets).forms}
+def plan_base(model: LocalModel, part: str) -> str:
+    """How the names of this part's plans begin."""
+    return f"kokoro-{part}" if model.kind == "voice" else plan_name(model.path)
