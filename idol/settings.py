@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 import platformdirs
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from idol.seams import Language
 
@@ -72,19 +72,12 @@ class AvatarSettings(_Section):
 
 class HealthSettings(_Section):
     """The watch over the card. ``log``: a row a second in the data folder's ``logs``, as CSV or JSON lines. A card at
-    ``hot`` °C is under pressure until it is back at ``cool``. ``reserve_mb``: memory of the card left to others, in MB;
-    0 is a share of the card."""
+    ``hot`` °C is under pressure until it has cooled by 7. ``reserve_mb``: memory of the card left to others, in MB; 0 is
+    a share of the card."""
 
     log: Literal["csv", "jsonl", "off"] = "csv"
     hot: float = Field(default=87, ge=40, le=120)
-    cool: float = Field(default=80, ge=30, le=119)
     reserve_mb: int = Field(default=0, ge=0, le=1_000_000)
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.cool >= self.hot:
-            raise ValueError(f"cool {self.cool:g} must lie below hot {self.hot:g} (both in °C)")
-        return self
 
 
 class UiSettings(_Section):

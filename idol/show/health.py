@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from engines.trt.device import Device
 
 log = logging.getLogger(__name__)
+_COOLER = 7.0
+"""°C below hot at which a card is cool again."""
 
 
 def make_monitor(settings: HealthSettings, folder: Path | None = None) -> HealthMonitor:
@@ -21,7 +23,7 @@ def make_monitor(settings: HealthSettings, folder: Path | None = None) -> Health
     health_log = None
     if settings.log != "off":
         health_log = HealthLog(data_dir() / "logs" if folder is None else folder, settings.log)
-    return HealthMonitor(open_card, bands=standard_bands(settings.hot, settings.cool), health_log=health_log)
+    return HealthMonitor(open_card, bands=standard_bands(settings.hot, settings.hot - _COOLER), health_log=health_log)
 
 
 def watch_card_of(device: Device, monitor: HealthMonitor) -> None:
