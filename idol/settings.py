@@ -72,8 +72,8 @@ class AvatarSettings(_Section):
 
 class HealthSettings(_Section):
     """The watch over the card. ``log``: a row a second in the data folder's ``logs``, as CSV or JSON lines. A card at
-    ``hot`` °C is under pressure until it has cooled by 7. ``reserve_mb``: memory of the card left to others, in MB; 0 is
-    a share of the card."""
+    ``hot`` °C is under pressure until it has cooled by 7. ``reserve_mb``: memory of the card left to others, in MB; 0
+    is a share of the card."""
 
     log: Literal["csv", "jsonl", "off"] = "csv"
     hot: float = Field(default=87, ge=40, le=120)
