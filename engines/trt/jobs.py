@@ -106,12 +106,6 @@ def run_jobs(jobs: Sequence[Job], listener: Listener, at_once: int = 1) -> list[
             return Outcome(job, "failed", error=error)
         return Outcome(job, "built" if made.fresh else "there", made)
 
-    def work() -> None:
-        try:
-            work_off()
-        finally:
-            idle.release()
-
     def work_off() -> None:
         while not stop.is_set():
             with lock:
@@ -119,15 +113,19 @@ def run_jobs(jobs: Sequence[Job], listener: Listener, at_once: int = 1) -> list[
                     return
                 index, job = waiting.popleft()
                 listener.began(job)
-            try:
-                outcome = run(job)
-            except BaseException as error:
-                broken.append(error)
-                stop.set()
-                return
+            outcome = run(job)
             with lock:
                 outcomes[index] = outcome
                 listener.ended(outcome)
+
+    def work() -> None:
+        try:
+            work_off()
+        except BaseException as error:
+            broken.append(error)
+            stop.set()
+        finally:
+            idle.release()
 
     threads = [
         threading.Thread(target=work, name=f"idol-build-{number}", daemon=True)

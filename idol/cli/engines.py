@@ -6,11 +6,13 @@ import argparse
 import sys
 
 from idol.cli.engines_build import add_build_arguments
+from idol.cli.engines_matrix import add_matrix_arguments
 from idol.cli.engines_verify import add_prune_arguments
 
 _VERBS = {
     "list": "runtimes, models and the plans of each of their parts",
     "build": "build plans ahead of time, also for cards that are not here",
+    "matrix": "build every graph for every card family, for checks and packages; needs no card",
     "verify": "read every plan: is it whole, does it belong to the models here, does it load",
     "prune": "remove plans that are damaged or that no model here uses any more",
     "forget": "delete all plans; they are built anew at the next start",
@@ -21,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     parsers = {name: verbs.add_parser(name, help=text, description=text) for name, text in _VERBS.items()}
     add_build_arguments(parsers["build"])
+    add_matrix_arguments(parsers["matrix"])
     add_prune_arguments(parsers["prune"])
 
 
@@ -30,9 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
     from idol.cli.engines_build import run_build
     from idol.cli.engines_choice import BadInput
     from idol.cli.engines_list import run_list
+    from idol.cli.engines_matrix import run_matrix
     from idol.cli.engines_verify import run_prune, run_verify
 
-    verbs = {"list": run_list, "build": run_build, "verify": run_verify, "prune": run_prune, "forget": _forget}
+    verbs = {
+        "list": run_list, "build": run_build, "matrix": run_matrix, "verify": run_verify, "prune": run_prune,
+        "forget": _forget,
+    }  # fmt: skip
     try:
         return verbs[arguments.verb](arguments)
     except Cancelled as error:
