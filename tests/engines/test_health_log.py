@@ -93,10 +93,10 @@ def test_one_file_alone_starts_over(tmp_path: Path) -> None:
 
 def test_a_limit_below_one_row_still_logs(tmp_path: Path) -> None:
     log = HealthLog(tmp_path, limit=1)
-    for number in range(5):
+    for number in range(2):
         log.write(at(number))
     log.close()
-    assert [len(rows(tmp_path / name)) for name in ("health.csv", "health.1.csv", "health.2.csv")] == [1, 1, 1]
+    assert {path.name: len(rows(path)) for path in tmp_path.iterdir()} == {"health.csv": 1, "health.1.csv": 1}
 
 
 def test_a_row_cut_short_by_a_crash_spoils_no_other(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engines.health import Band, Gauge, HealthSample, Pressure, default_reserve, low_water, memory_budget
@@ -61,6 +61,7 @@ def by_definition(samples: list[HealthSample]) -> list[tuple[int, float, float]]
 
 
 @given(runs | wavering)
+@example([(90, 6, 1.0), (70, 11, 1.0), (90, 6, 1.0)])  # each change falls on the last sample of its side
 def test_changes_are_those_of_the_definition(rows: list[tuple[int | None, int, float]]) -> None:
     samples = series(rows)
     assert [(c.level, c.since, c.sample.at) for c in changes(samples)] == by_definition(samples)
