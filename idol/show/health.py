@@ -59,8 +59,8 @@ def health_lines(sample: HealthSample | None) -> list[str]:
 
 
 def card_lines(sample: HealthSample) -> list[str]:
-    """Name, load, temperature and power; then memory, clock and what slows it. What the card does not tell is left
-    out."""
+    """Name, load, temperature and power; then memory, clock and the worst of what slows it, with the number of others.
+    What the card does not tell is left out. Made for the overlay's 42 letters."""
     first = (
         short_name(sample.card),
         _figure(sample.utilisation, "{:.0f} %"),
@@ -68,18 +68,20 @@ def card_lines(sample: HealthSample) -> list[str]:
         _of(sample.power, sample.power_limit, "W", "{:.0f}"),
     )
     slowed = [word for word in sample.throttles or () if word != "idle"]
+    more = f" +{len(slowed) - 1}" if len(slowed) > 1 else ""
+    large = (sample.memory_total or 0) >= 100_000_000_000
     second = (
-        _of(sample.memory_used, sample.memory_total, "GB", "{:.1f}", 1e-9),
+        _of(sample.memory_used, sample.memory_total, "GB", "{:.0f}" if large else "{:.1f}", 1e-9),
         _figure(sample.sm_clock, "{:.0f} MHz"),
-        ", ".join(slowed),
+        slowed[0] + more if slowed else "",
     )
     lines = ("  ".join(part for part in parts if part) for parts in (first, second))
     return [line for line in lines if line]
 
 
 def short_name(card: str) -> str:
-    """``NVIDIA GeForce RTX 4070`` is ``RTX 4070``."""
-    return card.removeprefix("NVIDIA ").removeprefix("GeForce ")
+    """``NVIDIA GeForce RTX 4070 Laptop GPU`` is ``RTX 4070 Laptop``."""
+    return card.removeprefix("NVIDIA ").removeprefix("GeForce ").removesuffix(" GPU")
 
 
 def _figure(value: float | None, pattern: str, scale: float = 1.0) -> str:

@@ -146,7 +146,7 @@ def test_without_a_card_the_process_is_watched_and_the_reason_kept(error: Except
     while time.process_time() < busy:
         pass
     processor = monitor.poll().processor
-    assert processor is not None and 0.05 < processor < 100
+    assert processor is not None and 0.002 < processor < 100  # 50 ms of work, on however busy a machine
     assert monitor.pressures == ()
 
 

@@ -37,7 +37,7 @@ FULL = HealthSample(
 def test_two_lines_for_a_card() -> None:
     assert health_lines(FULL) == [
         "RTX 4070  37 %  61 °C  145/200 W",
-        "3.4/12.9 GB  2475 MHz  thermal hardware, power cap",
+        "3.4/12.9 GB  2475 MHz  thermal hardware +1",
     ]
     assert health_lines(replace(FULL, throttles=("idle",)))[1] == "3.4/12.9 GB  2475 MHz"
 
@@ -186,8 +186,17 @@ def test_an_address_that_cuda_does_not_tell_leaves_the_first_card(caplog: pytest
 
 
 def test_names_are_short() -> None:
-    assert [show_health.short_name(name) for name in ("NVIDIA GeForce RTX 4070", "NVIDIA H200", "Tesla T4")] == [
-        "RTX 4070",
+    assert [
+        show_health.short_name(name) for name in ("NVIDIA GeForce RTX 4070 Laptop GPU", "NVIDIA H200", "Tesla T4")
+    ] == [
+        "RTX 4070 Laptop",
         "H200",
         "Tesla T4",
     ]
+
+
+def test_the_lines_fit_the_overlay() -> None:
+    laptop = replace(FULL, card="NVIDIA GeForce RTX 4070 Laptop GPU", utilisation=100, temperature=100)
+    server = replace(FULL, card="NVIDIA H200", power=699.0, power_limit=700.0, memory_total=150_754_820_096,
+                     memory_used=140_000_000_000)  # fmt: skip
+    assert all(len(line) <= 42 for sample in (FULL, laptop, server) for line in health_lines(sample))

@@ -23,5 +23,5 @@ def test_the_card_has_its_lines_only_when_there_is_a_sample(qtbot: QtBot) -> Non
     sample = HealthSample(1.0, 2.0, "NVIDIA H200", utilisation=42, temperature=55, memory_used=9_000_000_000,
                           memory_total=150_000_000_000, power=210.0, throttles=("power cap",))  # fmt: skip
     overlay.show_state(ShowSnapshot("ready", stages, runtimes=runtimes, health=sample), FrameStats())
-    assert overlay.lines == [*before, "H200  42 %  55 °C  210 W", "9.0/150.0 GB  power cap"]
+    assert overlay.lines == [*before, "H200  42 %  55 °C  210 W", "9/150 GB  power cap"]
     assert overlay.height() > height
