@@ -1,14 +1,13 @@
 """A decoder on TensorRT: the same verbs as ``engines.models.decoder.Decoder``, its cache and its choice on the card.
 
-One engine, two contexts: one for single tokens, whose whole step (copies in, run, copies out) is one CUDA graph, and
-one for prefilling up to ``CHUNK`` tokens a run. The cache lies in one block, [2 · layers, capacity, kv heads, head
-size]; what a run adds to it is put behind it by one strided copy for all layers.
+Two engines: one for a layer, one for the head (see ``decoder_layer``). A run queues the layer's engine once per layer
+with other weights; runs of one token and of each size of chunk are captured, so that each is one CUDA graph. The cache
+lies in one block, [2 · layers, capacity, kv heads, head size]; what a run adds is put behind it by one strided copy.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,15 @@ from numpy.typing import NDArray
 from engines.errors import Cancelled, ModelFileError, SessionError
 from engines.models.decoder import Candidates, EmbeddingTable, HeldTokens, common_length
 from engines.models.decoder_config import DecoderConfig
-from engines.models.decoder_plain import MASKED, PlainDecoderGraph, rotary_tables
-from engines.models.decoder_weights import DecoderWeights
+from engines.models.decoder_layer import (
+    MASKED,
+    head_graph,
+    head_weights,
+    layer_graph,
+    layer_weights,
+    rotary_tables,
+)
+from engines.models.decoder_store import WeightStore
 from engines.trt.build import Progress, ensure_plan
 from engines.trt.device import Device
 from engines.trt.driver import CudaGraph
@@ -29,97 +35,90 @@ from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import TensorRTSession
 
-PLAIN_VERSION = 1
-"""Raised whenever the plain graph comes out differently."""
-LEVEL = 1
-"""Builder optimisation level: higher ones time for many minutes and gain little on products with one row."""
-CHUNK = 64
-"""Tokens per run while prefilling."""
+LEVEL = 3
+"""Builder optimisation level: a layer is small, so the builder may take its time."""
+CHUNKS = (8, 16, 24, 32, 48, 64)
+"""Rows a prefilling run may have: the least that holds what is left to prefill is taken, padded in front."""
 _HALF = np.float16
 
 
 def profiles(config: DecoderConfig, capacity: int) -> tuple[Profile, Profile]:
-    """One token (two at most: a wholly static profile would keep a second copy of the weights), and prefilling."""
+    """One token, and prefilling."""
 
     def shapes(least: int, best: int, most: int) -> Profile:
         return {
-            "embeds": ((least, config.hidden), (best, config.hidden), (most, config.hidden)),
+            "x": ((least, config.hidden), (best, config.hidden), (most, config.hidden)),
             "cos": ((least, config.head_size), (best, config.head_size), (most, config.head_size)),
             "sin": ((least, config.head_size), (best, config.head_size), (most, config.head_size)),
             "mask": ((least, capacity + least), (best, capacity + best), (most, capacity + most)),
         }
 
-    return shapes(1, 1, 2), shapes(1, min(24, CHUNK), CHUNK)
+    return shapes(1, 1, 1), shapes(CHUNKS[0], CHUNKS[1], CHUNKS[-1])
 
 
-def build_plain(weights: DecoderWeights, folder: Path, capacity: int, step: Callable[[float], None]) -> Path:
-    """Write ``plain.onnx``, ``plain.data``, ``plain.json`` into ``folder`` unless they are there; the graph's path."""
-    target = folder / "plain.onnx"
-    if plain_capacity(folder) == capacity:
-        return target
-    note, data = folder / "plain.json", folder / "plain.data"
-    try:
-        note.unlink(missing_ok=True)  # it vouches for the two others
-        onnx.save(PlainDecoderGraph(weights, capacity, data).build(step), str(target))
-        note.write_text(json.dumps({"version": PLAIN_VERSION, "capacity": capacity}), encoding="utf-8")
-    except OSError as error:
-        data.unlink(missing_ok=True)
-        raise ModelFileError(
-            f"The graph of the language model cannot be written in {folder}: {error.strerror}.",
-            "Free disk space, or name another place with IDOL_MODELS.",
-        ) from error
-    except BaseException:
-        data.unlink(missing_ok=True)
-        raise
-    return target
+def plan_name(config: DecoderConfig) -> str:
+    """How the names of a decoder's plans begin: by its sizes, since models of the same sizes share them."""
+    return f"{config.architecture}-{config.hidden}x{config.intermediate}"
 
 
-def plain_capacity(folder: Path) -> int:
-    """For how many tokens the plain graph in ``folder`` is; 0 when there is none of this version."""
-    try:
-        note = json.loads((folder / "plain.json").read_text(encoding="utf-8"))
-        here = (folder / "plain.onnx").exists() and (folder / "plain.data").exists()
-        return int(note["capacity"]) if here and note["version"] == PLAIN_VERSION else 0
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
+def decoder_requests(
+    folder: Path, config: DecoderConfig, capacity: int, level: int = LEVEL
+) -> tuple[BuildRequest, ...]:
+    """The layer's engine and the head's; their graphs are written to ``folder``. Models of the same sizes share them.
 
-
-def build_request(name: str, graph: Path, config: DecoderConfig, capacity: int, level: int = LEVEL) -> BuildRequest:
-    """The decoder's engine. Its weights lie beside the graph; their size and first bytes stand for them in the key."""
-    data = graph.with_suffix(".data")
-    with data.open("rb") as file:
-        head = hashlib.sha256(file.read(1 << 20)).hexdigest()
-    return BuildRequest(name, graph, profiles(config, capacity), level=level, identity=f"{data.stat().st_size}-{head}")
+    Raises ``ModelFileError`` when the graphs cannot be written.
+    """
+    requests = []
+    for part, model, ranges in (
+        (f"layer-{capacity}", layer_graph(config, capacity), profiles(config, capacity)),
+        ("head", head_graph(config), ()),
+    ):
+        path = folder / f"{part}.onnx"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f"{path.name}.{os.getpid()}")
+            onnx.save(model, str(temporary))
+            temporary.replace(path)
+        except OSError as error:
+            raise ModelFileError(
+                f"The graph {path} cannot be written: {error.strerror}.",
+                "Free disk space, or name another place with IDOL_MODELS.",
+            ) from error
+        requests.append(BuildRequest(f"{plan_name(config)}-{part}", path, ranges, level=level))
+    return tuple(requests)
 
 
 class TensorRTDecoder:
     """``prefill`` a prompt, then ``step`` token by token. Used by the thread that opened ``device``.
 
-    Both give ``Candidates`` (see ``decoder_plain.CANDIDATES``), or all logits float32 [vocabulary] while
-    ``full_logits`` is set.
+    Both give ``Candidates`` (see ``decoder_layer.CANDIDATES``), or all logits float32 [vocabulary] while
+    ``full_logits`` is set. ``plans``: the layer's and the head's.
     """
 
     def __init__(
-        self, config: DecoderConfig, plan: Path, device: Device, embedding: EmbeddingTable, *, capacity: int,
-        frequencies: NDArray[np.float32] | None = None,
+        self, config: DecoderConfig, plans: tuple[Path, Path], device: Device, embedding: EmbeddingTable,
+        weights: WeightStore, *, capacity: int, frequencies: NDArray[np.float32] | None = None,
     ) -> None:  # fmt: skip
         self.config = config
         self.capacity = capacity
         self._full_logits = False
         self.cache = HeldTokens()
-        self.session = TensorRTSession("llm", plan, device, graphs=False)
-        self._plan = plan
         self._device = device
         self._embedding = embedding
+        self._weights = weights
         cos, sin = rotary_tables(config, capacity, frequencies)
         self._cos, self._sin = cos.astype(_HALF), sin.astype(_HALF)
         self._row = config.kv_heads * config.head_size * 2
-        self._many: TensorRTSession | None = None
+        self.session = TensorRTSession("llm", plans[0], device, graphs=False)
+        self._many = TensorRTSession("llm", plans[0], device, graphs=False, profile=1, sharing=self.session)
+        self._head = TensorRTSession("llm head", plans[1], device, graphs=False)
         self._blocks: list[Any] = []
+        self._weight_at: dict[tuple[int, str], int] = {}
+        self._stream_of: list[int] = []
         self._snapshots: list[tuple[tuple[int, ...], Any]] = []
         self._cache_block: Any = None
-        self._graph: CudaGraph | None = None
-        self._steps = 0
+        self._graphs: dict[int, CudaGraph] = {}
+        self._runs: dict[int, int] = {}
         self.graph_failure = ""
 
     @property
@@ -130,47 +129,44 @@ class TensorRTDecoder:
     def full_logits(self, wanted: bool) -> None:
         if wanted != self._full_logits:
             self._full_logits = wanted
-            self._drop_graph()  # what it copies out has changed
+            self._drop_graphs()  # what they copy out has changed
 
     @property
     def cache_bytes(self) -> int:
         return 2 * self.config.layers * self.capacity * self._row
 
     def load(self) -> None:
-        """Take memory on the card. Raises ``TensorRTError``."""
-        layers = 2 * self.config.layers
-        self._cache_block = self._device.allocate(self.cache_bytes)
-        one, many = (self._device.allocate(layers * count * self._row) for count in (2, CHUNK))
-        self._blocks = [self._cache_block, one, many]
-        self._device.cuda.memset_d8(int(self._cache_block), 0, self.cache_bytes)
-        self._staging = {2: one, CHUNK: many}
+        """Take memory on the card and fill it. Raises ``TensorRTError`` and ``ModelFileError``."""
+        config, allocate = self.config, self._device.allocate
         try:
-            self.session._fixed = self._addresses(one, 2)
-            self.session.load()
-            self._many = TensorRTSession(
-                "llm", self._plan, self._device, graphs=False, profile=1, sharing=self.session,
-                fixed=self._addresses(many, CHUNK),
-            )  # fmt: skip
-            self._many.load()
+            weights = self._kept(allocate(self._weights.nbytes))
+            self._weights.upload(weights, self._device)
+            self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
+            self._cache_block = self._kept(allocate(self.cache_bytes))
+            self._device.cuda.memset_d8(int(self._cache_block), 0, self.cache_bytes)
+            self._staging = self._kept(allocate(2 * config.layers * CHUNKS[-1] * self._row))
+            row = config.hidden * 4
+            self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
+            self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
+            first = self._layer_addresses(0, 1)
+            for session in (self.session, self._many):
+                session.fix(first)
+                session.load()
+            self._head.fix(self._head_addresses(1))
+            self._head.load(self.session.stream)
             self._shape(self.session, 1)
             self._mask = _view(self.session, "mask", (1, self.capacity + 1))
             self._mask[:] = MASKED
             self._masked_to = 0
-            # Two runs before the first word: kernels are loaded, the step is captured.
-            self.prefill([0, 0])
-            for _ in range(3):
-                self.step(0)
-            self.cache.reset()
+            self._warm()
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        self._drop_graph()
-        if self._many is not None:
-            self._many.close()
-            self._many = None
-        self.session.close()
+        self._drop_graphs()
+        for session in (self._head, self._many, self.session):
+            session.close()
         for block in [*self._blocks, *(block for _, block in self._snapshots)]:
             block.free()
         self._blocks.clear()
@@ -186,7 +182,13 @@ class TensorRTDecoder:
     def prime(self, ids: Sequence[int], cancelled: Callable[[], bool] | None = None, keep: int = 4) -> None:
         """Prefill ``ids`` and keep a copy of the cache on the card: a prompt's constant beginning is run once."""
         self.prefill(ids, cancelled)
-        self._snapshots = [*(old for old in self._snapshots if old[0] != tuple(ids)), (tuple(ids), self._save())]
+        kept = []
+        for known, block in self._snapshots:
+            if known == tuple(ids):
+                block.free()
+            else:
+                kept.append((known, block))
+        self._snapshots = [*kept, (tuple(ids), self._save())]
         for _, block in self._snapshots[:-keep]:
             block.free()
         self._snapshots = self._snapshots[-keep:]
@@ -201,44 +203,151 @@ class TensorRTDecoder:
             raise SessionError(
                 f"The prompt has {len(ids)} tokens, the context holds {self.capacity}.", "Shorten history or persona."
             )
-        if self._many is None:
-            raise SessionError("The decoder is not loaded.", "Call load() first.")
+        self._need_loaded()
         self._recall(ids)
         start = min(self.cache.common_prefix(ids), len(ids) - 1)
         self.cache.trim(start)
-        for first in range(start, len(ids), CHUNK):
+        for first in range(start, len(ids), CHUNKS[-1]):
             if cancelled is not None and cancelled():
                 raise Cancelled("The prompt's prefill was cancelled.")
-            self._run_many(self._many, ids[first : first + CHUNK])
-        return self._result(self._many)
+            self._run(ids[first : first + CHUNKS[-1]])
+        return self._read()
 
     def step(self, token: int) -> Candidates | NDArray[np.float32]:
         """Append one token; the next position's candidates. Raises ``SessionError`` when the context is full."""
-        position = self.cache.length
-        if position >= self.capacity:
+        self._need_loaded()
+        if self.cache.length >= self.capacity:
             raise SessionError(f"The context of {self.capacity} tokens is full.", "Shorten history or persona.")
-        _view(self.session, "embeds", (1, self.config.hidden))[:] = self._embedding.rows([token])
-        _view(self.session, "cos", (1, self.config.head_size))[:] = self._cos[position]
-        _view(self.session, "sin", (1, self.config.head_size))[:] = self._sin[position]
+        self._run([token])
+        return self._read()
+
+    # -- one run -------------------------------------------------------------------------------------------------
+
+    def _run(self, ids: Sequence[int]) -> None:
+        """Run ``ids`` behind the cache and put their keys and values there. Waits for the card."""
+        count = len(ids)
+        rows = 1 if count == 1 else next(size for size in CHUNKS if size >= count)
+        if rows == 1:
+            self._fill_one()
+        else:
+            self._fill_many(count, rows)
+        table = self._rows[: rows * self.config.hidden].reshape(rows, -1)
+        table[: rows - count] = 0.0
+        table[rows - count :] = self._embedding.rows(ids)
+        graph = self._graphs.get(rows)
+        if graph is not None:
+            graph.launch()
+        else:
+            self._queue(rows)
+            runs = self._runs[rows] = self._runs.get(rows, 0) + 1
+            if runs == 2 and not self.graph_failure:
+                self._capture(rows)
+        self._strided(
+            self._staging, rows, self._cache_block, self.capacity, count, at=self.cache.length, skip=rows - count
+        )
+        self._head.wait()  # the pinned inputs are filled again by the next run
+        self.cache.ids.extend(ids)
+
+    def _queue(self, rows: int) -> None:
+        """Copies in, every layer, the head, copies out: all on one stream."""
+        session = self.session if rows == 1 else self._many
+        if rows != 1:
+            self._shape(session, rows)
+        cuda, stream, config = self._device.cuda, session.stream, self.config
+        cuda.memcpy_htod_async(self._stream_of[0], self._rows[: rows * config.hidden], stream)
+        for name, width in (("cos", config.head_size), ("sin", config.head_size), ("mask", self.capacity + rows)):
+            place = session.place(name)
+            assert place.host is not None  # these inputs have buffers of the session's own
+            cuda.memcpy_htod_async(place.device, place.host[: rows * width * 2], stream)
+        for layer in range(config.layers):
+            session.bind(self._layer_addresses(layer, rows))
+            session.execute()
+        self._head.bind(self._head_addresses(rows))
+        self._head.execute()
+        for name in ("best_logits", "best_tokens", "logits") if self.full_logits else ("best_logits", "best_tokens"):
+            place = self._head.place(name)
+            assert place.host is not None  # outputs have buffers
+            cuda.memcpy_dtoh_async(place.host[: place.room], place.device, stream)
+
+    def _fill_one(self) -> None:
+        """Rotation and mask of one token; the mask is kept up to date, not written anew."""
+        position, session = self.cache.length, self.session
+        _view(session, "cos", (1, self.config.head_size))[:] = self._cos[position]
+        _view(session, "sin", (1, self.config.head_size))[:] = self._sin[position]
         if position < self._masked_to:
             self._mask[0, position : self._masked_to] = MASKED
         else:
             self._mask[0, self._masked_to : position] = 0
         self._masked_to = position
         self._mask[0, -1] = 0
-        if self._graph is not None:
-            self._graph.launch()
-        else:
-            self._queue_step()
-            if self._steps == 1 and not self.graph_failure:
-                self._capture()
-            self._steps += 1
-        self._append(2, 1)
-        self.cache.ids.append(token)
-        self.session.wait()
-        return self._read(self.session)
+
+    def _fill_many(self, count: int, rows: int) -> None:
+        """The tokens stand at the end of the run's rows; what stands before them is not seen and not kept."""
+        start, session, pad = self.cache.length, self._many, rows - count
+        for name, table in (("cos", self._cos), ("sin", self._sin)):
+            view = _view(session, name, (rows, self.config.head_size))
+            view[:pad] = 0
+            view[pad:] = table[start : start + count]
+        mask = _view(session, "mask", (rows, self.capacity + rows))
+        mask[:] = MASKED
+        mask[pad:, :start] = 0
+        mask[pad:, self.capacity + pad :][np.tril_indices(count)] = 0
+
+    def _layer_addresses(self, layer: int, rows: int) -> dict[str, int]:
+        """Where a layer reads and writes in a run of ``rows``: the two residual buffers take turns."""
+        cache, staging = int(self._cache_block), int(self._staging)
+        found = {spec.name: self._weight_at[layer, spec.name] for spec in layer_weights(self.config)}
+        found |= {"x": self._stream_of[layer % 2], "y": self._stream_of[1 - layer % 2]}
+        for part, index in (("key", 2 * layer), ("value", 2 * layer + 1)):
+            found[f"past_{part}"] = cache + index * self.capacity * self._row
+            found[f"new_{part}"] = staging + index * rows * self._row
+        return found
+
+    def _head_addresses(self, rows: int) -> dict[str, int]:
+        found = {spec.name: self._weight_at[-1, spec.name] for spec in head_weights(self.config, True)}
+        found["last"] = self._stream_of[self.config.layers % 2] + (rows - 1) * self.config.hidden * 4
+        return found
+
+    def _shape(self, session: TensorRTSession, rows: int) -> None:
+        config = self.config
+        session.set_shape("x", (rows, config.hidden))
+        session.set_shape("cos", (rows, config.head_size))
+        session.set_shape("sin", (rows, config.head_size))
+        session.set_shape("mask", (rows, self.capacity + rows))
+
+    def _capture(self, rows: int) -> None:
+        graph = CudaGraph(self.session.stream.handle)
+        try:
+            graph.begin()
+            try:
+                self._queue(rows)
+            except BaseException:
+                graph.abandon()
+                raise
+            graph.end()
+        except TensorRTError as error:
+            self.graph_failure = str(error)
+            graph.close()
+            return
+        self._graphs[rows] = graph
+
+    def _warm(self) -> None:
+        """Every size of run twice before the first word: kernels are loaded, graphs are captured."""
+        for rows in (1, *(size for size in CHUNKS if size <= self.capacity)):
+            for _ in range(2):
+                self.cache.reset()
+                self._run([0] * rows)
+        self.cache.reset()
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    def _kept(self, block: Any) -> Any:
+        self._blocks.append(block)
+        return block
+
+    def _need_loaded(self) -> None:
+        if not self._head.loaded:
+            raise SessionError("The decoder is not loaded.", "Call load() first.")
 
     def _save(self) -> Any:
         """A copy of what the cache holds: [2 · layers, tokens, kv heads, head size] in a block of its own."""
@@ -254,107 +363,31 @@ class TensorRTDecoder:
             self._strided(best[1], count, self._cache_block, self.capacity, count)
             self.cache.ids[:] = best[0]
 
-    def _strided(self, source: Any, source_rows: int, target: Any, target_rows: int, count: int, at: int = 0) -> None:
-        """Copy ``count`` token rows of every layer from one block to another, behind ``at`` rows."""
+    def _strided(
+        self, source: Any, source_rows: int, target: Any, target_rows: int, count: int, *, at: int = 0, skip: int = 0
+    ) -> None:
+        """Copy ``count`` token rows of every layer, from behind ``skip`` rows of one block behind ``at`` of another."""
         copy = self._device.cuda.Memcpy2D()
         copy.set_src_device(source)
         copy.set_dst_device(target)
         copy.src_pitch = source_rows * self._row
+        copy.src_x_in_bytes = skip * self._row
         copy.dst_pitch = target_rows * self._row
         copy.dst_x_in_bytes = at * self._row
         copy.width_in_bytes = count * self._row
         copy.height = 2 * self.config.layers
         copy(self.session.stream)
 
-    def _drop_graph(self) -> None:
-        if self._graph is not None:
-            self._graph.close()
-            self._graph = None
-        self._steps = 0
-
-    def _addresses(self, staging: Any, count: int) -> dict[str, int]:
-        """Where each layer's cache is read and its new rows are written."""
-        found = {}
-        for index in range(2 * self.config.layers):
-            name = f"{('key', 'value')[index % 2]}_{index // 2}"
-            found[f"past_{name}"] = int(self._cache_block) + index * self.capacity * self._row
-            found[f"new_{name}"] = int(staging) + index * count * self._row
-        return found
-
-    def _shape(self, session: TensorRTSession, count: int) -> None:
-        config = self.config
-        session.set_shape("embeds", (count, config.hidden))
-        session.set_shape("cos", (count, config.head_size))
-        session.set_shape("sin", (count, config.head_size))
-        session.set_shape("mask", (count, self.capacity + count))
-
-    def _copy_in(self, session: TensorRTSession, count: int) -> None:
-        config = self.config
-        widths = {
-            "embeds": config.hidden, "cos": config.head_size, "sin": config.head_size, "mask": self.capacity + count,
-        }  # fmt: skip
-        for name, width in widths.items():
-            place = session.place(name)
-            assert place.host is not None  # inputs are not fixed
-            self._device.cuda.memcpy_htod_async(place.device, place.host[: count * width * 2], session.stream)
-
-    def _copy_out(self, session: TensorRTSession) -> None:
-        names = ("best_logits", "best_tokens", "logits") if self.full_logits else ("best_logits", "best_tokens")
-        for name in names:
-            place = session.place(name)
-            assert place.host is not None  # these outputs are not fixed
-            self._device.cuda.memcpy_dtoh_async(place.host[: place.room], place.device, session.stream)
-
-    def _queue_step(self) -> None:
-        self._copy_in(self.session, 1)
-        self.session.execute()
-        self._copy_out(self.session)
-
-    def _capture(self) -> None:
-        graph = CudaGraph(self.session.stream.handle)
-        try:
-            graph.begin()
-            try:
-                self._queue_step()
-            except BaseException:
-                graph.abandon()
-                raise
-            graph.end()
-        except TensorRTError as error:
-            self.graph_failure = str(error)
+    def _drop_graphs(self) -> None:
+        for graph in self._graphs.values():
             graph.close()
-            return
-        self._graph = graph
+        self._graphs.clear()
+        self._runs.clear()
 
-    def _append(self, staged: int, count: int) -> None:
-        """The new rows of all layers behind the cache, in one strided copy."""
-        self._strided(self._staging[staged], staged, self._cache_block, self.capacity, count, self.cache.length)
-
-    def _run_many(self, session: TensorRTSession, ids: Sequence[int]) -> None:
-        count, start = len(ids), self.cache.length
-        self._shape(session, count)
-        _view(session, "embeds", (count, self.config.hidden))[:] = self._embedding.rows(ids)
-        _view(session, "cos", (count, self.config.head_size))[:] = self._cos[start : start + count]
-        _view(session, "sin", (count, self.config.head_size))[:] = self._sin[start : start + count]
-        mask = _view(session, "mask", (count, self.capacity + count))
-        mask[:] = MASKED
-        mask[:, :start] = 0
-        mask[:, self.capacity :][np.tril_indices(count)] = 0
-        self._copy_in(session, count)
-        session.execute()
-        self._copy_out(session)
-        self._append(CHUNK, count)
-        session.wait()  # the pinned inputs are filled again by the next chunk
-        self.cache.ids.extend(ids)
-
-    def _result(self, session: TensorRTSession) -> Candidates | NDArray[np.float32]:
-        session.wait()
-        return self._read(session)
-
-    def _read(self, session: TensorRTSession) -> Candidates | NDArray[np.float32]:
+    def _read(self) -> Candidates | NDArray[np.float32]:
         if self.full_logits:
-            return _view(session, "logits", (self.config.vocabulary,)).copy()
-        logits, tokens = (_view(session, name, (-1,)) for name in ("best_logits", "best_tokens"))
+            return _view(self._head, "logits", (self.config.vocabulary,)).copy()
+        logits, tokens = (_view(self._head, name, (-1,)) for name in ("best_logits", "best_tokens"))
         if not np.isfinite(logits[0]):
             raise TensorRTError("The language model gave logits that are not numbers.", "The spare engine takes over.")
         return Candidates(tokens.astype(np.int64), logits.copy())
@@ -364,23 +397,21 @@ def _view(session: TensorRTSession, name: str, shape: tuple[int, ...]) -> NDArra
     """The page-locked bytes of a tensor as an array of ``shape``."""
     place = session.place(name)
     assert place.host is not None  # only called for tensors with buffers
-    values = place.host.view(place.dtype)
+    values = place.host.view(place.dtype)[: place.room // place.dtype.itemsize]
     return values.reshape(shape) if -1 in shape else values[: int(np.prod(shape))].reshape(shape)
 
 
-def decoder_plan(
-    name: str, weights: DecoderWeights, folder: Path, capacity: int, flavour: Flavour, card: Card | None,
+def decoder_plans(
+    folder: Path, config: DecoderConfig, capacity: int, flavour: Flavour, card: Card | None,
     progress: Progress | None = None, cancelled: Callable[[], bool] | None = None, level: int = LEVEL,
-) -> Path:  # fmt: skip
-    """The plan of a decoder, with graph and plan built where they are missing."""
+) -> tuple[Path, Path]:  # fmt: skip
+    """The plans of a decoder, built where they are missing."""
     tell = progress or (lambda fraction, text: None)
-    stopped = cancelled or (lambda: False)
+    plans = []
+    for index, request in enumerate(decoder_requests(folder, config, capacity, level)):
 
-    def step(fraction: float) -> None:
-        if stopped():
-            raise Cancelled(f"Preparing {name} was cancelled.")
-        tell(0.3 * fraction, f"preparing {name} (once)")
+        def part(fraction: float, text: str, done: int = index) -> None:
+            tell((done + fraction) / 2, text)
 
-    graph = build_plain(weights, folder, capacity, step)
-    request = build_request(name, graph, weights.config, capacity, level)
-    return ensure_plan(request, flavour, card, lambda f, text: tell(0.3 + 0.7 * f, text), cancelled)
+        plans.append(ensure_plan(request, flavour, card, part, cancelled))
+    return plans[0], plans[1]

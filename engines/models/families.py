@@ -138,76 +138,72 @@ def load_trt_chat_model(
 
     Raises ``TensorRTError`` when the engine cannot be built or loaded. Call it on the thread that opened ``device``.
     """
-    from engines.models.decoder_trt import TensorRTDecoder, decoder_plan
+    from engines.models.decoder_store import store_weights
+    from engines.models.decoder_trt import TensorRTDecoder, decoder_plans
 
-    report = progress or (lambda fraction, text: None)
-    folder = _ensure_built(path, inspect_summary(path), context, report, cancelled or (lambda: False), None)
+    report, stopped = progress or (lambda fraction, text: None), cancelled or (lambda: False)
+    folder = _ensure_built(path, inspect_summary(path), context, lambda f, text: report(0.3 * f, text), stopped, None)
     built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
     document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
     summary = ModelSummary(**document["summary"])
+    capacity = min(context, summary.context)
+
+    def step(fraction: float) -> None:
+        if stopped():
+            raise Cancelled(f"Preparing {summary.name} was cancelled.")
+        report(0.3 + 0.3 * fraction, f"preparing {summary.name} (once)")
+
     weights: DecoderWeights = SafetensorsWeights(path) if path.is_dir() else GgufWeights(path)
     try:
-        capacity = min(context, summary.context)
-        plan = decoder_plan(plan_name(path), weights, folder, capacity, device.flavour, device.card, report, cancelled)
-        frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None
         config = weights.config
+        plans = decoder_plans(
+            trt_folder(config), config, capacity, device.flavour, device.card,
+            lambda f, text: report(0.6 + 0.3 * f, text), cancelled,
+        )  # fmt: skip
+        store = store_weights(weights, folder, step)
+        frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None
     finally:
         weights.close()
     decoder = TensorRTDecoder(
-        config, plan, device, open_embedding(folder, built["embedding"], config), capacity=capacity,
+        config, plans, device, open_embedding(folder, built["embedding"], config), store, capacity=capacity,
         frequencies=frequencies,
     )  # fmt: skip
-    report(0.98, "loading weights")
+    report(0.95, "loading weights")
     decoder.load()
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
     return ChatModel(summary, decoder, tokenizer, template)
 
 
-def plan_name(path: Path) -> str:
-    """What the plans of the model at ``path`` are called."""
-    return f"llm-{path.stem[:40]}"
+def trt_folder(config: DecoderConfig) -> Path:
+    """Where the graphs of a decoder's layer and head lie: models of the same sizes share them."""
+    key = hashlib.sha256(repr(config).encode()).hexdigest()[:12]
+    return built_dir() / f"decoder-{config.architecture}-{key}"
 
 
-def trt_request(
-    path: Path,
-    *,
-    context: int | None = 2048,
-    make: bool = True,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> BuildRequest | None:
-    """What the model's engine is built from, exactly as ``load_trt_chat_model`` asks for it; needs no card.
+def trt_requests(path: Path, *, context: int | None = 2048) -> tuple[BuildRequest, ...]:
+    """What the model's engines are built from, exactly as ``load_trt_chat_model`` asks for it; needs no card.
 
-    Graphs that are not made yet are made, unless ``make`` is off (None then). ``context`` None takes the graph that is
-    there whatever it holds. Raises ``ModelFileError``, ``UnsupportedModelError`` and ``Cancelled``.
+    ``context`` in tokens; None takes what was asked for last. Raises ``ModelFileError`` and ``UnsupportedModelError``.
     """
-    from engines.models.decoder_trt import build_plain, build_request, plain_capacity
+    from engines.models.decoder_trt import decoder_requests
 
-    summary = inspect_summary(path)
-    report, stopped = progress or (lambda fraction, text: None), cancelled or (lambda: False)
-    if not make:
-        folder = _built_folder(path)
-        capacity = plain_capacity(folder)
-        if summary is None or not capacity or (context is not None and capacity != min(context, summary.context)):
-            return None
-        config = DecoderConfig(**json.loads((folder / "decoder.json").read_text(encoding="utf-8"))["config"])
-        return build_request(plan_name(path), folder / "plain.onnx", config, capacity)
-    context = context or 2048
-    folder = _ensure_built(path, summary, context, lambda f, text: report(0.5 * f, text), stopped, None)
+    config = model_config(path)
+    folder = trt_folder(config)
+    if context is None:
+        made = sorted(folder.glob("layer-*.onnx"), key=lambda file: file.stat().st_mtime)
+        context = int(made[-1].stem.removeprefix("layer-")) if made else 2048
+    return decoder_requests(folder, config, min(context, config.context))
 
-    def step(fraction: float) -> None:
-        if stopped():
-            raise Cancelled(f"Preparing {path.name} was cancelled.")
-        report(0.5 + 0.5 * fraction, f"preparing {path.name} (once)")
 
-    summary = ModelSummary(**json.loads((folder / "chat.json").read_text(encoding="utf-8"))["summary"])
-    weights: DecoderWeights = SafetensorsWeights(path) if path.is_dir() else GgufWeights(path)
-    try:
-        capacity = min(context, summary.context)
-        return build_request(plan_name(path), build_plain(weights, folder, capacity, step), weights.config, capacity)
-    finally:
-        weights.close()
+def model_config(path: Path) -> DecoderConfig:
+    """Sizes of the model at ``path``, without its weights."""
+    if path.is_dir():
+        return hf_config(path)
+    if not path.exists():
+        raise ModelFileError(f"{path} does not exist.", "Check the path.")
+    with GgufFile(path) as file:
+        return gguf_config(file)
 
 
 def inspect_summary(path: Path) -> ModelSummary | None:

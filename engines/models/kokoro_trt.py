@@ -33,7 +33,7 @@ MAX_FRAMES = 1200
 """Longest clause, 30 s; a longer one is the caller's to split."""
 LEVELS = {"A": 2, "B": 2, "S": 2, "D": 1}
 """Builder optimisation levels: D's hundred convolutions are timed one by one above 1."""
-_KIND: dict[bool, graph.Kind] = {True: "fp16", False: "fp32"}
+_KIND: dict[bool, graph.Kind] = {True: "mixed", False: "fp32"}
 """By ``Flavour.typed``: typed flavours take types from the file, weakly typed ones choose by the FP16 flag."""
 
 
@@ -57,10 +57,11 @@ def part_profiles(part: str) -> Profile:
 
 
 def part_request(part: str, folder: Path, typed: bool, targets: tuple[int, ...] = ()) -> BuildRequest:
-    """What to build for one part. The source keeps 32 bits everywhere: 16 break its phase."""
+    """What to build for one part. Only D takes short products (fp16 where the graph says so, else TF32): the others
+    decide pitch and phase."""
     return BuildRequest(
-        f"kokoro-{part}", folder / f"{part}.onnx", (part_profiles(part),), half=part != "S", level=LEVELS[part],
-        targets=targets,
+        f"kokoro-{part}", folder / f"{part}.onnx", (part_profiles(part),), half=False, level=LEVELS[part],
+        targets=targets, tf32=part == "D",
     )  # fmt: skip
 
 
@@ -68,11 +69,8 @@ def part_forms(part: str, folder: Path, typed: bool, targets: tuple[int, ...] = 
     """The forms of one part in the order to try: weakly typed builders fail on one and manage another."""
     request = part_request(part, folder, typed, targets)
     forms = [request]
-    if not typed:
-        if part in "BD":
-            forms.append(replace(request, extra={"norms": "ops"}, level=0))
-        if request.half:
-            forms.append(replace(request, half=False))
+    if not typed and part in "BD":
+        forms.append(replace(request, extra={"norms": "ops"}, level=0))
     return tuple(forms)
 
 

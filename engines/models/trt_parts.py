@@ -13,14 +13,14 @@ from typing import Literal
 
 from engines.errors import EngineError, ModelFileError, UnsupportedModelError
 from engines.models.decoder_config import KNOWN_ARCHITECTURES
-from engines.models.families import plan_name, trt_request
+from engines.models.families import model_config, trt_requests
 from engines.trt.flavours import Flavour
 from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
 VOICE = "kokoro"
 VOICE_PARTS = ("A", "B", "S", "D")
-DECODER = "decoder"
+DECODER_PARTS = ("layer", "head")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class LocalModel:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return VOICE_PARTS if self.kind == "voice" else (DECODER,)
+        return VOICE_PARTS if self.kind == "voice" else DECODER_PARTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,14 @@ def engine_parts(
             EnginePart(model.name, part, part_forms(part, folder, flavour.typed) if folder is not None else ())
             for part in model.parts
         ]
-    request = trt_request(model.path, context=context, make=make, progress=progress, cancelled=cancelled)
-    return [EnginePart(model.name, DECODER, (request,) if request is not None else ())]
+    requests = trt_requests(model.path, context=context)
+    return [EnginePart(model.name, part, (request,)) for part, request in zip(model.parts, requests, strict=True)]
 
 
 def plan_base(model: LocalModel, part: str) -> str:
     """How the names of this part's plans begin."""
-    return f"kokoro-{part}" if model.kind == "voice" else plan_name(model.path)
+    if model.kind == "voice":
+        return f"kokoro-{part}"
+    from engines.models.decoder_trt import plan_name
+
+    return f"{plan_name(model_config(model.path))}-{part}"

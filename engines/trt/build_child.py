@@ -14,6 +14,7 @@ from engines.trt.plans import BuildRequest
 from engines.trt.weak_norms import put_layers, with_placeholders
 
 _NORMS = ("NORMALIZATION", "REDUCE")
+_PRODUCTS = ("CONVOLUTION", "DECONVOLUTION", "MATRIX_MULTIPLY", "FULLY_CONNECTED")
 
 
 def main() -> int:
@@ -112,6 +113,8 @@ def _network_flags(api: Any, flavour: Flavour) -> int:
 
 
 def _set_precision(api: Any, flavour: Flavour, request: BuildRequest, network: Any, config: Any) -> None:
+    if not request.tf32:
+        config.clear_flag(api.BuilderFlag.TF32)
     if flavour.typed:
         return
     if os.environ.get("IDOL_TENSORRT_TACTICS") == "edge":  # a host without cuBLAS and cuDNN
@@ -126,6 +129,8 @@ def _set_precision(api: Any, flavour: Flavour, request: BuildRequest, network: A
     for index in range(network.num_layers):
         layer = network.get_layer(index)
         wide = layer.name.endswith("_f32") or layer.type.name in _NORMS
+        if request.extra.get("half") == "products":
+            wide = layer.type.name not in _PRODUCTS
         if wide and layer.type.name not in ("SHAPE", "CONSTANT", "CAST", "CONCATENATION", "SHUFFLE", "SLICE"):
             if layer.get_output(0).dtype not in (api.float32, api.float16):
                 continue

@@ -26,7 +26,8 @@ class BuildRequest:
     """One engine to build.
 
     ``graph`` an ONNX file (its external data beside it). ``half`` allows 16-bit kernels in weakly typed flavours; nodes
-    whose names end in ``_f32`` and norms stay in 32 bits. ``targets`` are compute capabilities · 10 for TensorRT-RTX,
+    whose names end in ``_f32`` and norms stay in 32 bits. ``tf32`` allows products of float32 tensors with 10-bit
+    mantissas on cards that have them. ``targets`` are compute capabilities · 10 for TensorRT-RTX,
     empty for the card that is there. ``level`` is TensorRT's builder optimisation level.
     """
 
@@ -34,11 +35,14 @@ class BuildRequest:
     graph: Path
     profiles: tuple[Profile, ...]
     half: bool = True
+    tf32: bool = True
     targets: tuple[int, ...] = ()
     level: int = 3
     identity: str = ""
     """What tells the weights apart when they lie outside the graph file, e.g. the model file's hash."""
     extra: dict[str, str] = field(default_factory=dict)
+    """For weakly typed flavours: ``norms`` "layer" or "ops" (see ``weak_norms``); ``half`` "products" keeps all but
+    convolutions and matrix products in 32 bits."""
 
     def document(self) -> dict[str, object]:
         return {**asdict(self), "graph": str(self.graph)}
@@ -54,6 +58,7 @@ class BuildRequest:
             graph=Path(str(document["graph"])),
             profiles=profiles,  # type: ignore[arg-type]
             half=bool(document["half"]),
+            tf32=bool(document["tf32"]),
             targets=tuple(int(target) for target in document["targets"]),  # type: ignore[attr-defined]
             level=int(document["level"]),  # type: ignore[call-overload]
             identity=str(document["identity"]),
@@ -80,7 +85,7 @@ def plan_key(request: BuildRequest, flavour: Flavour, card: Card | None) -> str:
     """16 hexadecimal digits. Raises ``ModelFileError`` when the graph cannot be read."""
     graph = graph_digest(request.graph)
     parts: list[object] = [
-        graph, request.identity, flavour.name, flavour.version, request.half, request.level,
+        graph, request.identity, flavour.name, flavour.version, request.half, request.tf32, request.level,
         [sorted(profile.items()) for profile in request.profiles], sorted(request.extra.items()),
     ]  # fmt: skip
     if flavour.name == "tensorrt_rtx":

@@ -101,7 +101,19 @@ class TensorRTSession(Session):
     def output_names(self) -> tuple[str, ...]:
         return tuple(tensor.name for tensor in self._tensors.values() if not tensor.is_input)
 
-    def load(self) -> None:
+    def fix(self, addresses: Mapping[str, int]) -> None:
+        """Before ``load``: tensors that lie in the caller's memory, for now at ``addresses``."""
+        self._fixed |= addresses
+
+    def bind(self, addresses: Mapping[str, int]) -> None:
+        """Other addresses for tensors that were fixed; they hold for runs queued from now on."""
+        for name, address in addresses.items():
+            self._context.set_tensor_address(name, address)
+
+    def load(self, stream: Any = None) -> None:
+        """Read the plan and take memory; ``stream`` is the caller's to share, else the session has its own."""
+        if stream is not None:
+            self._given_stream = self._stream = stream
         if self.loaded:
             raise SessionError(f"{self.name} is loaded already.", "Close it first.")
         self._engine = self._sharing._engine if self._sharing is not None else self._deserialize()

@@ -101,6 +101,7 @@ class FakeCuda:
         self.do(lambda: ctypes.memmove(target.ctypes.data, int(source), target.nbytes) and None)
 
     memcpy_dtoh = memcpy_dtoh_async
+    memcpy_htod = memcpy_htod_async
 
     def memcpy_dtod_async(self, target: int, source: int, size: int, stream: Any = None) -> None:
         self.do(lambda: ctypes.memmove(int(target), int(source), size) and None)
@@ -109,7 +110,7 @@ class FakeCuda:
         card = self
 
         class Copy:
-            src_pitch = dst_pitch = width_in_bytes = height = dst_x_in_bytes = 0
+            src_pitch = dst_pitch = width_in_bytes = height = src_x_in_bytes = dst_x_in_bytes = 0
 
             def set_src_device(self, place: Any) -> None:
                 self.source = int(place)
@@ -123,7 +124,7 @@ class FakeCuda:
                 for row in range(self.height):
                     ctypes.memmove(
                         self.target + row * self.dst_pitch + self.dst_x_in_bytes,
-                        self.source + row * self.src_pitch,
+                        self.source + row * self.src_pitch + self.src_x_in_bytes,
                         self.width_in_bytes,
                     )
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -14,7 +15,8 @@ from onnx import TensorProto, helper
 
 from engines.errors import Cancelled
 from engines.models import kokoro_graph
-from engines.models.decoder_trt import build_plain, build_request
+from engines.models.decoder_config import DecoderConfig
+from engines.models.decoder_trt import decoder_requests
 from engines.models.decoder_weights import GgufWeights
 from engines.models.kokoro_trt import part_request
 from engines.store import built_dir
@@ -36,22 +38,45 @@ def rtx() -> Flavour:
 def voice_graphs(model_path: Callable[[str], Path]) -> Path:
     source = sorted(model_path("kokoro").glob("*.onnx"))[0]
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    folder = built_dir() / f"kokoro-fp16-v{kokoro_graph.BUILDER_VERSION}-{digest}"
+    folder = built_dir() / f"kokoro-mixed-v{kokoro_graph.BUILDER_VERSION}-{digest}"
     if not (folder / "A.onnx").exists():
-        kokoro_graph.build(source, folder, "fp16")
+        kokoro_graph.build(source, folder, "mixed")
     return folder
+
+
+def _config(architecture: str, hidden: int, heads: int, kv_heads: int, inner: int, vocabulary: int) -> DecoderConfig:
+    size = 128 if architecture == "qwen3" else hidden // heads
+    return DecoderConfig(
+        architecture=architecture, layers=2, hidden=hidden, heads=heads, kv_heads=kv_heads, head_size=size,
+        intermediate=inner, vocabulary=vocabulary, context=4096, rms_epsilon=1e-6, rope_theta=1e6, rope_size=size,
+    )  # fmt: skip
+
+
+SHAPES = {
+    "SmolLM2 135M": _config("llama", 576, 9, 3, 1536, 49152),
+    "Qwen2.5 0.5B": _config("qwen2", 896, 14, 2, 4864, 151936),
+    "Qwen2.5 1.5B": _config("qwen2", 1536, 12, 2, 8960, 151936),
+    "Qwen3 0.6B": _config("qwen3", 1024, 16, 8, 3072, 151936),
+    "Llama 2 7B": _config("llama", 4096, 32, 32, 11008, 32000),
+}
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> BuildRequest:
-    """The tiny Llama of the test data as a plain graph of 64 tokens."""
-    folder = tmp_path_factory.mktemp("tiny")
+    """A layer of the test data's tiny Llama, for 64 tokens."""
     weights = GgufWeights(Path(__file__).parents[1] / "data" / "llm" / "tiny_llama_f16.gguf")
     try:
-        graph = build_plain(weights, folder, 64, lambda fraction: None)
-        return build_request("tiny", graph, weights.config, 64)
+        return decoder_requests(tmp_path_factory.mktemp("tiny"), weights.config, 64)[0]
     finally:
         weights.close()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_decoder_builds_in_seconds(rtx: Flavour, tmp_path: Path, shape: str) -> None:
+    for request in decoder_requests(tmp_path, SHAPES[shape], 2048):
+        note = build_plan(replace(request, targets=(89,)), rtx, tmp_path / f"{request.name}.plan")
+        assert isinstance(note["seconds"], float) and note["seconds"] < 60  # a layer, not a model
+        assert note["bytes"] == (tmp_path / f"{request.name}.plan").stat().st_size < 20e6  # no weights inside
 
 
 @pytest.mark.models

@@ -13,7 +13,8 @@ from onnx import TensorProto, helper
 from engines.errors import SessionError
 from engines.models import decoder_trt
 from engines.models.decoder import Candidates, EmbeddingTable, gguf_embedding, open_embedding
-from engines.models.decoder_trt import TensorRTDecoder, build_plain, profiles
+from engines.models.decoder_store import WeightStore, store_weights
+from engines.models.decoder_trt import TensorRTDecoder, decoder_requests
 from engines.models.decoder_weights import GgufWeights
 from engines.models.families import ChatModel, load_chat_model
 from engines.trt import session as session_module
@@ -124,20 +125,25 @@ def model(model_path: Callable[[str], Path]) -> Iterator[ChatModel]:
     made.close()
 
 
+Plain = tuple[tuple[Path, Path], GgufWeights, WeightStore]
+
+
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory, model_path: Callable[[str], Path]) -> tuple[Path, GgufWeights]:
+def plain(tmp_path_factory: pytest.TempPathFactory, model_path: Callable[[str], Path]) -> Plain:
     folder = tmp_path_factory.mktemp("plain")
     weights = GgufWeights(next(iter(model_path("smollm2-135m").glob("*.gguf"))))
-    build_plain(weights, folder, CAPACITY, lambda fraction: None)
-    write_plan(folder / "llm.plan", folder / "plain.onnx", profiles(weights.config, CAPACITY))
-    return folder / "llm.plan", weights
+    layer, head = (
+        write_plan(folder / f"{request.name}.plan", request.graph, request.profiles)
+        for request in decoder_requests(folder, weights.config, CAPACITY)
+    )
+    return (layer, head), weights, store_weights(weights, folder, lambda fraction: None)
 
 
 @pytest.fixture
-def decoder(plain: tuple[Path, GgufWeights], device: FakeDevice) -> Iterator[TensorRTDecoder]:
-    plan, weights = plain
+def decoder(plain: Plain, device: FakeDevice) -> Iterator[TensorRTDecoder]:
+    plans, weights, store = plain
     table: EmbeddingTable = open_embedding(Path(), gguf_embedding(weights.file), weights.config)
-    made = TensorRTDecoder(weights.config, plan, device, table, capacity=CAPACITY)  # type: ignore[arg-type]
+    made = TensorRTDecoder(weights.config, plans, device, table, store, capacity=CAPACITY)  # type: ignore[arg-type]
     made.load()
     yield made
     made.close()

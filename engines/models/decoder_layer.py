@@ -1,0 +1,305 @@
+"""A decoder's layer and its head as plain opset-17 graphs for TensorRT, in every flavour; weights are inputs.
+
+All layers of a decoder are alike but for their weights. So one small engine is built for a layer and one for the head,
+and a step runs the first once per layer with other addresses. A build takes seconds instead of minutes, serves every
+model of the same sizes, and one copy of the weights serves decoding and prefilling; captured as a CUDA graph, a step
+costs what one engine of all layers costs.
+
+A run takes ``n`` new tokens against a cache of fixed capacity C. The cache is only read: the new keys and values come
+out, and whoever runs the graph copies them into the cache behind it.
+
+Layer, 16-bit unless said otherwise: ``x`` float32 [n, hidden]; ``cos`` and ``sin`` [n, head size] (the rows of the
+positions, both halves); ``mask`` [n, C + n], added to the scores (0 or ``MASKED``); ``past_key`` and ``past_value``
+[C, kv heads, head size]; the weights (``layer_weights``). Out: ``y`` float32 [n, hidden]; ``new_key`` and
+``new_value`` [n, kv heads, head size].
+
+Head: ``last`` float32 [1, hidden] and its weights (``head_weights``). Out: ``logits`` float32 [1, vocabulary];
+``best_logits`` float32 and ``best_tokens`` int32 [1, k], the k largest of them.
+
+Grouped queries are folded into rows (Ainslie et al. 2023, GQA), so that each product is one batched product over the
+kv heads. Names of nodes that must stay in 32 bits end in ``_f32``: weakly typed builders read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from engines.models.block_quant import QuantisedMatrix
+from engines.models.decoder_config import DecoderConfig
+from engines.models.decoder_weights import DecoderWeights
+
+MASKED = -30000.0
+"""What is added to the score of a key that must not be seen: far below any score, and finite in 16 bits."""
+CANDIDATES = 256
+"""How many of the largest logits come out on their own: sampling looks at no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSpec:
+    """One weight of a layer or the head: its input's name, shape, type, and the file's tensors it is stacked from.
+
+    ``{}`` in a source stands for the layer's prefix. Matrices are [outputs, inputs], as files keep them.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    half: bool
+    sources: tuple[str, ...]
+
+    @property
+    def dtype(self) -> type[np.generic]:
+        return np.float16 if self.half else np.float32
+
+    @property
+    def nbytes(self) -> int:
+        return int(np.prod(self.shape)) * (2 if self.half else 4)
+
+    def read(self, weights: DecoderWeights, prefix: str) -> NDArray[np.generic]:
+        """The weight in the graph's type, from the model file."""
+        parts = []
+        for source in self.sources:
+            name = source.format(prefix)
+            if len(self.shape) == 1:
+                parts.append(weights.vector(name))
+                continue
+            matrix = weights.matrix(name)
+            parts.append(matrix.dequantised() if isinstance(matrix, QuantisedMatrix) else matrix)
+        whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return np.ascontiguousarray(whole.reshape(self.shape).astype(self.dtype))
+
+
+def layer_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
+    """What a layer takes beside its activations, in the order in which it is kept."""
+    hidden, size = config.hidden, config.head_size
+    queries, keys = config.heads * size, config.kv_heads * size
+    found = [
+        WeightSpec("attn_norm", (hidden,), False, ("{}.attn_norm.weight",)),
+        WeightSpec("qkv", (queries + 2 * keys, hidden), True, tuple(f"{{}}.attn_{part}.weight" for part in "qkv")),
+        WeightSpec("attn_output", (hidden, queries), True, ("{}.attn_output.weight",)),
+        WeightSpec("ffn_norm", (hidden,), False, ("{}.ffn_norm.weight",)),
+        WeightSpec("gate_up", (2 * config.intermediate, hidden), True, ("{}.ffn_gate.weight", "{}.ffn_up.weight")),
+        WeightSpec("down", (hidden, config.intermediate), True, ("{}.ffn_down.weight",)),
+    ]
+    if config.attention_bias:
+        found.append(WeightSpec("qkv_bias", (queries + 2 * keys,), True, tuple(f"{{}}.attn_{p}.bias" for p in "qkv")))
+    if config.qk_norm:
+        found += [WeightSpec(f"{part}_norm", (size,), False, (f"{{}}.attn_{part}_norm.weight",)) for part in "qk"]
+    return tuple(found)
+
+
+def head_weights(config: DecoderConfig, tied: bool) -> tuple[WeightSpec, ...]:
+    """What the head takes; ``tied`` when the embedding table is its matrix."""
+    source = "token_embd.weight" if tied else "output.weight"
+    return (
+        WeightSpec("output_norm", (config.hidden,), False, ("output_norm.weight",)),
+        WeightSpec("output", (config.vocabulary, config.hidden), True, (source,)),
+    )
+
+
+class _Graph:
+    """Nodes and constants being collected. ``half`` False makes a float32 graph of the same form, for references."""
+
+    def __init__(self, config: DecoderConfig, capacity: int, half: bool) -> None:
+        self._config = config
+        self._capacity = capacity
+        self._nodes: list[onnx.NodeProto] = []
+        self._initializers: list[onnx.TensorProto] = []
+        self._known: set[str] = set()
+        self._type = TensorProto.FLOAT16 if half else TensorProto.FLOAT
+        self._float = np.float16 if half else np.float32
+        self._constant("epsilon", np.asarray(config.rms_epsilon, np.float32))
+
+    def model(self, name: str, inputs: list[Any], outputs: list[Any]) -> onnx.ModelProto:
+        graph = helper.make_graph(self._nodes, name, inputs, outputs, self._initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="idol")
+        model.ir_version = 8
+        return model
+
+    def weight_inputs(self, specs: tuple[WeightSpec, ...]) -> list[Any]:
+        return [
+            helper.make_tensor_value_info(spec.name, self._type if spec.half else TensorProto.FLOAT, list(spec.shape))
+            for spec in specs
+        ]
+
+    def norm(self, value: str, weight: str, name: str) -> str:
+        """RMS norm (Zhang & Sennrich 2019) in 32 bits."""
+        square = self.add("Mul", [value, value], f"{name}.square_f32")
+        mean = self.add("ReduceMean", [square], f"{name}.mean_f32", axes=[-1], keepdims=1)
+        safe = self.add("Add", [mean, "epsilon"], f"{name}.safe_f32")
+        root = self.add("Sqrt", [safe], f"{name}.root_f32")
+        ratio = self.add("Div", [value, root], f"{name}.ratio_f32")
+        scaled = self.add("Mul", [ratio, weight], f"{name}.scaled_f32")
+        return self.cast(scaled, self._type, f"{name}.normed")
+
+    def project(self, value: str, weight: str, output: str, bias: str = "") -> str:
+        return self.add("Gemm", [value, weight, bias] if bias else [value, weight], output, transB=1)
+
+    def cast(self, value: str, to: int, output: str) -> str:
+        if self._type == TensorProto.FLOAT:  # a float32 graph has nothing to cast
+            return self.add("Identity", [value], output)
+        return self.add("Cast", [value], output, to=to)
+
+    def add(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        self.node(kind, inputs, output, **attributes)
+        return output
+
+    def node(self, kind: str, inputs: list[str], *outputs: str, **attributes: Any) -> None:
+        self._nodes.append(helper.make_node(kind, inputs, list(outputs), name=outputs[0], **attributes))
+
+    def _constant(self, name: str, array: NDArray[np.generic]) -> None:
+        if name not in self._known:
+            self._known.add(name)
+            self._initializers.append(numpy_helper.from_array(array, name))
+
+
+class _Layer(_Graph):
+    def build(self) -> onnx.ModelProto:
+        config, half = self._config, self._type
+        self._constants()
+        normed = self.norm("x", "attn_norm", "attn")
+        attended = self._attention(normed)
+        residual = self._join("x", self.project(attended, "attn_output", "attn_out"), "attn_sum_f32")
+        normed = self.norm(residual, "ffn_norm", "ffn")
+        both = self.project(normed, "gate_up", "gate_up_product")
+        self.node("Split", [both, "gate_up_halves"], "gate", "up", axis=-1)
+        sigmoid = self.add("Sigmoid", ["gate"], "sigmoid")
+        silu = self.add("Mul", ["gate", sigmoid], "silu")
+        gated = self.add("Mul", [silu, "up"], "gated")
+        self._join(residual, self.project(gated, "down", "ffn_out"), "y")
+        info = helper.make_tensor_value_info
+        cache = [self._capacity, config.kv_heads, config.head_size]
+        new: list[str | int | None] = ["n", config.kv_heads, config.head_size]
+        inputs = [
+            info("x", TensorProto.FLOAT, ["n", config.hidden]),
+            info("cos", half, ["n", config.head_size]),
+            info("sin", half, ["n", config.head_size]),
+            info("mask", half, ["n", "width"]),
+            info("past_key", half, cache),
+            info("past_value", half, cache),
+            *self.weight_inputs(layer_weights(config)),
+        ]
+        outputs = [
+            info("y", TensorProto.FLOAT, ["n", config.hidden]), info("new_key", half, new), info("new_value", half, new)
+        ]  # fmt: skip
+        return self.model("layer", inputs, outputs)
+
+    def _constants(self) -> None:
+        config = self._config
+        heads, kv, size = config.heads, config.kv_heads, config.head_size
+        group = heads // kv
+        for name, value in (
+            ("query_rows", [-1, kv, group, size]), ("key_rows", [-1, kv, size]), ("row_shape", [-1, heads * size]),
+            ("grouped", [kv, -1, size]), ("rotary_halves", [size // 2, size // 2]), ("heads_axis", [1]),
+            ("groups_axis", [1, 2]), ("mask_axes", [0, 1]), ("qkv_sizes", [heads * size, kv * size, kv * size]),
+            ("gate_up_halves", [config.intermediate] * 2), ("kv", [kv]), ("kv_group", [kv, group]), ("any_rows", [-1]),
+            ("split_groups", [kv, group, -1, size]), ("width_index", [1]),
+        ):  # fmt: skip
+            self._constant(name, np.asarray(value, np.int64))
+        self._constant("scale", np.asarray(size**-0.5, self._float))
+        self.add("Unsqueeze", ["mask", "mask_axes"], "mask_4d")
+        for name in ("cos", "sin"):
+            self.add("Unsqueeze", [name, "heads_axis"], f"{name}_key")
+            self.add("Unsqueeze", [name, "groups_axis"], f"{name}_query")
+        # [kv, group, n, C + n] and [kv, group · n, C + n] as shape tensors: both lengths depend on n.
+        self.add("Shape", ["mask"], "mask_shape")
+        self.add("Gather", ["mask_shape", "width_index"], "width", axis=0)
+        self.add("Concat", ["kv_group", "any_rows", "width"], "grouped_scores", axis=0)
+        self.add("Concat", ["kv", "any_rows", "width"], "flat_scores", axis=0)
+
+    def _join(self, residual: str, value: str, output: str) -> str:
+        wide = self.cast(value, TensorProto.FLOAT, f"{output}.wide_f32")
+        return self.add("Add", [residual, wide], output)
+
+    def _attention(self, normed: str) -> str:
+        config = self._config
+        qkv = self.project(normed, "qkv", "qkv_product", "qkv_bias" if config.attention_bias else "")
+        self.node("Split", [qkv, "qkv_sizes"], "q_flat", "k_flat", "v_flat", axis=-1)
+        query = self.add("Reshape", ["q_flat", "query_rows"], "q")
+        key = self.add("Reshape", ["k_flat", "key_rows"], "k")
+        value = self.add("Reshape", ["v_flat", "key_rows"], "new_value")
+        if config.qk_norm:
+            query, key = (
+                self.norm(self.cast(x, TensorProto.FLOAT, f"{x}_wide_f32"), f"{x}_norm", x) for x in (query, key)
+            )
+        query = self._rotate(query, "query", "q_rotated")
+        key = self._rotate(key, "key", "new_key")
+        query = self.add("Mul", [query, "scale"], "q_scaled")
+        # [n, kv, group, size] → [kv, group · n, size]
+        query = self.add("Transpose", [query], "q_grouped", perm=[1, 2, 0, 3])
+        query = self.add("Reshape", [query, "grouped"], "q_rows")
+        old = self.add("Transpose", ["past_key"], "old_keys", perm=[1, 2, 0])
+        new = self.add("Transpose", [key], "new_keys", perm=[1, 2, 0])
+        keys = self.add("Concat", [old, new], "keys", axis=2)
+        scores = self.add("MatMul", [query, keys], "scores")
+        scores = self.add("Reshape", [scores, "grouped_scores"], "scores_4d")
+        seen = self.add("Add", [scores, "mask_4d"], "seen")
+        wide = self.cast(seen, TensorProto.FLOAT, "seen_f32")
+        share = self.add("Softmax", [wide], "share_f32", axis=-1)
+        share = self.cast(share, self._type, "share")
+        share = self.add("Reshape", [share, "flat_scores"], "share_rows")
+        old = self.add("Transpose", ["past_value"], "old_values", perm=[1, 0, 2])
+        new = self.add("Transpose", [value], "new_values", perm=[1, 0, 2])
+        values = self.add("Concat", [old, new], "values", axis=1)
+        mixed = self.add("MatMul", [share, values], "mixed")
+        mixed = self.add("Reshape", [mixed, "split_groups"], "mixed_4d")
+        rows = self.add("Transpose", [mixed], "mixed_rows", perm=[2, 0, 1, 3])
+        return self.add("Reshape", [rows, "row_shape"], "attended")
+
+    def _rotate(self, value: str, kind: str, output: str) -> str:
+        """Rotary embedding (Su et al. 2021) in the half-split order."""
+        first, second = f"{value}_first", f"{value}_second"
+        self.node("Split", [value, "rotary_halves"], first, second, axis=-1)
+        negative = self.add("Neg", [second], f"{value}_negative")
+        turned = self.add("Concat", [negative, first], f"{value}_turned", axis=-1)
+        straight = self.add("Mul", [value, f"cos_{kind}"], f"{value}_cos")
+        across = self.add("Mul", [turned, f"sin_{kind}"], f"{value}_sin")
+        return self.add("Add", [straight, across], output)
+
+
+class _Head(_Graph):
+    def build(self) -> onnx.ModelProto:
+        config = self._config
+        count = min(CANDIDATES, config.vocabulary)
+        normed = self.norm("last", "output_norm", "final")
+        self.cast(self.project(normed, "output", "product"), TensorProto.FLOAT, "logits")
+        self._constant("candidates", np.asarray([count], np.int64))
+        self.node("TopK", ["logits", "candidates"], "best_logits", "best_tokens_64", axis=-1, largest=1, sorted=1)
+        self.add("Cast", ["best_tokens_64"], "best_tokens", to=TensorProto.INT32)
+        info = helper.make_tensor_value_info
+        inputs = [
+            info("last", TensorProto.FLOAT, [1, config.hidden]), *self.weight_inputs(head_weights(config, tied=True))
+        ]  # fmt: skip
+        outputs = [
+            info("logits", TensorProto.FLOAT, [1, config.vocabulary]),
+            info("best_logits", TensorProto.FLOAT, [1, count]),
+            info("best_tokens", TensorProto.INT32, [1, count]),
+        ]
+        return self.model("head", inputs, outputs)
+
+
+def layer_graph(config: DecoderConfig, capacity: int, *, half: bool = True) -> onnx.ModelProto:
+    """One layer against a cache of ``capacity`` tokens."""
+    return _Layer(config, capacity, half).build()
+
+
+def head_graph(config: DecoderConfig, *, half: bool = True) -> onnx.ModelProto:
+    """From the last token's residual to its logits and candidates."""
+    return _Head(config, 0, half).build()
+
+
+def rotary_tables(
+    config: Any, capacity: int, frequencies: NDArray[np.float32] | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosines and sines [capacity, head size], both halves alike. ``frequencies`` divides them (Llama 3's scaling)."""
+    inverse = 1.0 / config.rope_theta ** (np.arange(0, config.rope_size, 2, dtype=np.float64) / config.rope_size)
+    if frequencies is not None:
+        inverse = inverse / frequencies.astype(np.float64)
+    angles = np.arange(capacity, dtype=np.float64)[:, None] * inverse
+    whole = np.concatenate([angles, angles], axis=1)
+    return np.cos(whole).astype(np.float32), np.sin(whole).astype(np.float32)

@@ -1,0 +1,96 @@
+"""A decoder's weights as its TensorRT engines take them: one file beside the model, one block on the card.
+
+Layout: layer after layer, each weight in the order of ``decoder_layer.layer_weights``, then the head's; every weight
+begins at a multiple of 256 bytes. Matrices are fp16 [outputs, inputs], vectors of norms float32.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from engines.errors import ModelFileError
+from engines.models.decoder_config import DecoderConfig
+from engines.models.decoder_layer import head_weights, layer_weights
+from engines.models.decoder_weights import DecoderWeights
+from engines.trt.device import Device
+
+VERSION = 1
+"""Raised whenever the file comes out differently."""
+_ALIGN = 256
+_STRIPE = 64 << 20
+
+
+class WeightStore:
+    """Where each weight lies, and how the block on the card is filled: from ``path``."""
+
+    def __init__(self, config: DecoderConfig, path: Path) -> None:
+        self._path = path
+        self.offsets: dict[tuple[int, str], int] = {}
+        """By (layer, weight's name); the head is layer -1."""
+        end = 0
+        for layer in (*range(config.layers), -1):
+            for spec in layer_weights(config) if layer >= 0 else head_weights(config, True):
+                self.offsets[layer, spec.name] = end
+                end += -(-spec.nbytes // _ALIGN) * _ALIGN
+        self.nbytes = end
+
+    def upload(self, block: object, device: Device) -> None:
+        """Fill ``block`` on the card. Raises ``ModelFileError`` when the file is missing or damaged."""
+        try:
+            if self._path.stat().st_size != self.nbytes:
+                raise ModelFileError(f"{self._path} is damaged.", "Remove it, and start again.")
+            values = np.memmap(self._path, np.uint8, "r")
+        except OSError as error:
+            raise ModelFileError(f"{self._path} cannot be read: {error.strerror}.", "Start again.") from error
+        for first in range(0, self.nbytes, _STRIPE):
+            stripe = np.ascontiguousarray(values[first : first + _STRIPE])
+            device.cuda.memcpy_htod(int(block) + first, stripe)  # type: ignore[call-overload]
+
+
+def store_weights(weights: DecoderWeights, folder: Path, step: Callable[[float], None]) -> WeightStore:
+    """The store of ``weights`` in ``folder``, written unless it is there. ``step`` gets the fraction, and may raise.
+
+    Raises ``ModelFileError`` when the disk is full.
+    """
+    config = weights.config
+    path, note = folder / "weights.bin", folder / "weights.json"
+    store = WeightStore(config, path)
+    if _is_there(path, note, store):
+        return store
+    tied = not weights.has("output.weight")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        note.unlink(missing_ok=True)  # it vouches for the other
+        with temporary.open("wb") as file:
+            for layer in (*range(config.layers), -1):
+                for spec in layer_weights(config) if layer >= 0 else head_weights(config, tied):
+                    file.seek(store.offsets[layer, spec.name])
+                    file.write(spec.read(weights, f"blk.{layer}").tobytes())
+                step((layer + 1) / (config.layers + 1) if layer >= 0 else 1.0)
+            file.truncate(store.nbytes)
+        temporary.replace(path)
+        note.write_text(json.dumps({"version": VERSION, "bytes": store.nbytes}), encoding="utf-8")
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ModelFileError(
+            f"The weights for the card cannot be written in {folder}: {error.strerror}.",
+            f"Free {store.nbytes / 1e9:.1f} GB of disk space, or name another place with IDOL_MODELS.",
+        ) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return store
+
+
+def _is_there(path: Path, note: Path, store: WeightStore) -> bool:
+    try:
+        kept = json.loads(note.read_text(encoding="utf-8"))
+        same = kept == {"version": VERSION, "bytes": store.nbytes}
+        return same and path.stat().st_size == store.nbytes
+    except (OSError, ValueError):
+        return False
