@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from engines.trt.build import Progress, StorageError, build_plan
-from engines.trt.flavours import Flavour
+from engines.trt.flavours import Flavour, TensorRTError
 from engines.trt.jobs import Job, Made, Outcome
 from engines.trt.plans import BuildRequest, plan_note, plan_path
 from engines.trt.verify import file_damage
@@ -55,14 +55,25 @@ def _job(part: MatrixPart, target: int, flavour: Flavour, folder: Path) -> Job:
 
     def work(progress: Progress, cancelled: Callable[[], bool]) -> Made:
         path = folder / f"sm{target}" / plan_path(request, flavour, None).name
-        if path.exists() and not file_damage(path):
-            return Made.of(path, fresh=False)
-        build_plan(request, flavour, path, None, progress, cancelled)
-        return Made.of(path, fresh=True)
+        fresh = not path.exists() or bool(file_damage(path))
+        if fresh:
+            build_plan(request, flavour, path, None, progress, cancelled)
+        dropped = _dropped_inputs(path)
+        if dropped:
+            raise TensorRTError(f"{request.name} builds, but part of the graph is left out: {dropped}.")
+        return Made.of(path, fresh)
 
     earlier = [plan_note(path).get("seconds") for path in folder.glob(f"sm*/{request.name}-*.plan")]
     expected = max((float(seconds) for seconds in earlier if isinstance(seconds, int | float)), default=0.0)
     return Job(part.label, target, work, expected)
+
+
+def _dropped_inputs(plan: Path) -> str:
+    """What the builder said of inputs that it does not use: such a plan runs and gives other numbers than the graph."""
+    warnings = plan_note(plan).get("warnings")
+    return (
+        "; ".join(str(text) for text in warnings if "Unused Input" in str(text)) if isinstance(warnings, list) else ""
+    )
 
 
 class MatrixTable:

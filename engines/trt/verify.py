@@ -42,14 +42,17 @@ class CheckedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The models' requests by the name of their plans, as they stand now; no requests while a graph is not made."""
+    """What the models want as they stand now, by how the names of a part's plans begin.
+
+    A part whose graph is not made has no requests.
+    """
 
     requests: Mapping[str, Sequence[BuildRequest]]
 
-    def names(self, base: str, flavour: Flavour, card: Card | None, targets: tuple[int, ...]) -> set[str]:
-        """File names of the plans ``base`` may have."""
-        forms = [replace(form, targets=targets) for form in self.requests.get(base, ())]
-        return {plan_path(form, flavour, card).name for form in forms}
+    def of(self, name: str) -> Sequence[BuildRequest] | None:
+        """The requests of the part that a plan called ``name`` belongs to; None when no model here has such a part."""
+        bases = [base for base in self.requests if name == base or name.startswith(f"{base}-")]
+        return self.requests[max(bases, key=len)] if bases else None
 
 
 def check_plans(
@@ -125,14 +128,14 @@ def _belongs(
         driver = note.get("driver")
         if isinstance(driver, int) and driver // 1000 != card.driver // 1000:
             return "stale", f"it was built with driver version {driver}, here is {card.driver}"
-    requests = wanted[flavour.name].requests
-    if name not in requests:
+    requests = wanted[flavour.name].of(name)
+    if requests is None:
         return "stale", "its model is not on this machine"
-    if not requests[name]:
+    if not requests:
         return "unsure", "the model's graph is not made, so they were not compared"
-    if path.name in wanted[flavour.name].names(name, flavour, card, targets):
+    if path.name in {plan_path(replace(form, targets=targets), flavour, card).name for form in requests}:
         return "good", ""
-    return "stale", "it belongs to an older graph"
+    return "stale", "it belongs to an older graph, or to another context length"
 
 
 def check_loading(

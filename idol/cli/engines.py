@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from idol.cli.engines_bench import add_bench_arguments
 from idol.cli.engines_build import add_build_arguments
 from idol.cli.engines_matrix import add_matrix_arguments
 from idol.cli.engines_verify import add_prune_arguments
@@ -15,6 +16,7 @@ _VERBS = {
     "matrix": "build every graph for every card family, for checks and packages; needs no card",
     "verify": "read every plan: is it whole, does it belong to the models here, does it load",
     "prune": "remove plans that are damaged or that no model here uses any more",
+    "bench": "time every engine here, alone, on the card or on the processor",
     "forget": "delete all plans; they are built anew at the next start",
 }
 
@@ -25,11 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_build_arguments(parsers["build"])
     add_matrix_arguments(parsers["matrix"])
     add_prune_arguments(parsers["prune"])
+    add_bench_arguments(parsers["bench"])
 
 
 def run(arguments: argparse.Namespace) -> int:
     from engines.errors import Cancelled, EngineError
     from engines.trt.build import StorageError
+    from idol.cli.engines_bench import run_bench
     from idol.cli.engines_build import run_build
     from idol.cli.engines_choice import BadInput
     from idol.cli.engines_list import run_list
@@ -38,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     verbs = {
         "list": run_list, "build": run_build, "matrix": run_matrix, "verify": run_verify, "prune": run_prune,
-        "forget": _forget,
+        "bench": run_bench, "forget": _forget,
     }  # fmt: skip
     try:
         return verbs[arguments.verb](arguments)

@@ -13,13 +13,14 @@ from idol.cli.engines_choice import BadInput
 from idol.cli.engines_progress import BuildBar
 
 if TYPE_CHECKING:
+    from engines.models.decoder_config import DecoderConfig
     from engines.models.trt_parts import LocalModel
     from engines.trt.flavours import Flavour
     from engines.trt.jobs import Outcome
     from engines.trt.matrix import MatrixPart, MatrixTable
 
 _QUICK = {"kokoro B": (86, 89), "kokoro S": (89, 120)}
-"""What ``--quick`` builds of the voice besides SM89; the decoders are built in miniature for all targets."""
+"""What ``--quick`` builds of the voice besides SM89."""
 _CONTEXT = 2048
 
 
@@ -30,7 +31,7 @@ def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--quick", action="store_true",
-        help="decoders in miniature; the voice for SM89, one part each for SM86 and SM120 (what the tests build)",
+        help="what the tests build: the voice for SM89, of it one part each for SM86 and SM120, one decoder per family",
     )  # fmt: skip
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="builds side by side (default 1; each takes a core and memory)"
@@ -83,14 +84,13 @@ class _SavingBar(BuildBar):
 def matrix_parts(
     folder: Path, flavour: Flavour, quick: bool, preparing: Callable[[str], Callable[[float, str], None]]
 ) -> list[MatrixPart]:
-    """Rows of the table, their graphs made where they are missing: the voice, and a decoder of every family.
+    """Rows of the table, their graphs made where they are missing: the voice, and decoders of every family.
 
-    A family's decoder is its smallest model on this machine, else (and with ``quick``) one in miniature.
+    The decoders: a published model of each family, and (without ``quick``) whatever other sizes are on this machine.
     """
-    from engines.models.decoder_config import KNOWN_ARCHITECTURES
-    from engines.models.decoder_trt import build_plain, build_request
-    from engines.models.miniature import MiniatureWeights
-    from engines.models.trt_parts import engine_parts, local_models
+    from engines.models.decoder_trt import decoder_requests, plan_name
+    from engines.models.published_sizes import PUBLISHED
+    from engines.models.trt_parts import DECODER_PARTS, engine_parts, local_models
     from engines.trt.matrix import TARGETS, MatrixPart
 
     models = local_models()
@@ -102,37 +102,35 @@ def matrix_parts(
                 rows.append(MatrixPart(part.label, part.forms[0], targets))
     if not rows:
         raise BadInput("The voice is not on this machine.", "Fetch it: main.py models fetch kokoro.")
-    smallest = {} if quick else _smallest(models)
-    for architecture in KNOWN_ARCHITECTURES:
-        known = smallest.get(architecture)
-        if known is not None:
-            (part,) = engine_parts(known, flavour, context=_CONTEXT, progress=preparing(known.name))
-            rows.append(MatrixPart(f"{architecture}: {known.name}", part.forms[0]))
-            continue
-        weights = MiniatureWeights(architecture)
-        graphs = folder / "graphs" / f"{architecture}-miniature"
-        graphs.mkdir(parents=True, exist_ok=True)
-        graph = build_plain(weights, graphs, weights.config.context, lambda done: None)
-        request = build_request(f"llm-{architecture}-miniature", graph, weights.config, weights.config.context)
-        rows.append(MatrixPart(f"{architecture}: miniature", request))
+    decoders = dict(PUBLISHED.values())
+    if not quick:
+        decoders |= _others(models, {plan_name(config) for config in decoders.values()})
+    for name, config in decoders.items():
+        requests = decoder_requests(folder / "graphs" / name, config, min(_CONTEXT, config.context))
+        for part_name, request in zip(DECODER_PARTS, requests, strict=True):
+            rows.append(MatrixPart(f"{name} {part_name}", request))
     return rows
 
 
-def _smallest(models: list[LocalModel]) -> dict[str, LocalModel]:
+def _others(models: list[LocalModel], known: set[str]) -> dict[str, DecoderConfig]:
+    """Language models here whose sizes are not known yet."""
     from engines.errors import EngineError
-    from engines.models.families import inspect_model
+    from engines.models.decoder_trt import plan_name
+    from engines.models.families import model_config
 
-    found: dict[str, tuple[int, LocalModel]] = {}
+    found = {}
     for model in models:
         if model.kind != "llm":
             continue
         try:
-            summary = inspect_model(model.path)
-        except EngineError:
-            continue  # damaged: another model of the family, or the miniature, stands for it
-        if summary.architecture not in found or summary.parameters < found[summary.architecture][0]:
-            found[summary.architecture] = (summary.parameters, model)
-    return {architecture: model for architecture, (_, model) in found.items()}
+            config = model_config(model.path)
+        except EngineError as error:
+            print(f"{model.name} is left out: {error}", file=sys.stderr)
+            continue
+        if plan_name(config) not in known:
+            known.add(plan_name(config))
+            found[model.name] = config
+    return found
 
 
 def _flavour() -> Flavour:
