@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 
 from engines.errors import Cancelled, ModelFileError, SessionError
@@ -76,9 +75,11 @@ def decoder_requests(
         path = folder / f"{part}.onnx"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f"{path.name}.{os.getpid()}")
-            onnx.save(model, str(temporary))
-            temporary.replace(path)
+            content = model.SerializeToString()
+            if not path.exists() or path.read_bytes() != content:
+                temporary = path.with_name(f"{path.name}.{os.getpid()}")
+                temporary.write_bytes(content)
+                temporary.replace(path)
         except OSError as error:
             raise ModelFileError(
                 f"The graph {path} cannot be written: {error.strerror}.",

@@ -20,6 +20,7 @@ from engines.trt.plans import BuildRequest, plan_note, plan_path, timing_cache_p
 
 Result = Literal["built", "there", "failed", "cancelled"]
 _TICK_SECONDS = 0.25
+_KERNEL_BYTES = 3 << 20
 _JOIN_SECONDS = 15.0
 """How long a stopped build may take to end: its child is killed within a fifth of a second."""
 
@@ -211,6 +212,6 @@ def check_storage(folder: Path, needed: int) -> None:
 
 
 def expected_bytes(request: BuildRequest) -> int:
-    """About how large the plan becomes: as large as the graph with its weights."""
+    """About how large the plan becomes: the graph with its weights, and the kernels."""
     data = request.graph.with_suffix(".data")
-    return request.graph.stat().st_size + (data.stat().st_size if data.exists() else 0)
+    return request.graph.stat().st_size + (data.stat().st_size if data.exists() else 0) + _KERNEL_BYTES

@@ -130,7 +130,7 @@ def _belongs(
             return "stale", f"it was built with driver version {driver}, here is {card.driver}"
     requests = wanted[flavour.name].of(name)
     if requests is None:
-        return "stale", "its model is not on this machine"
+        return "stale", "no model of this name or size is on this machine"
     if not requests:
         return "unsure", "the model's graph is not made, so they were not compared"
     if path.name in {plan_path(replace(form, targets=targets), flavour, card).name for form in requests}:

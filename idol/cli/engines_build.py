@@ -96,7 +96,7 @@ def finish(outcomes: Sequence[Outcome], troubles: Sequence[str]) -> int:
     failed = [outcome for outcome in outcomes if outcome.result == "failed"]
     for outcome in failed:
         print(f"{outcome.job.name}: {outcome.error}", file=sys.stderr)
-    if any(isinstance(outcome.error, StorageError) for outcome in failed):
+    if any(isinstance(outcome.error, StorageError) for outcome in failed) or (troubles and not outcomes):
         return 2
     if any(outcome.result == "cancelled" for outcome in outcomes):
         done = sum(outcome.made is not None for outcome in outcomes)

@@ -80,7 +80,7 @@ class BuildBar:
         began, fraction, phase = self._running[job]
         elapsed = self._clock() - began
         # Only an earlier build tells: the builder's own fraction stands still for most of the time.
-        left = job.expected - elapsed if job.expected > elapsed else None
+        left = job.expected - elapsed if job.expected > elapsed + 1 else None
         rest = "" if left is None else f", about {duration(left)} left"
         return f"{fraction:>4.0%} {job.name}: {phase or 'starting'}, {duration(elapsed)}{rest}"
 
@@ -109,7 +109,7 @@ class BuildBar:
 def describe(outcome: Outcome) -> str:
     """How a job ended, for people."""
     if outcome.error is not None:
-        return f"failed: {outcome.error}"
+        return "failed (why: below)"
     if outcome.made is None:
         return "cancelled"
     size = f"{outcome.made.bytes / 1e6:.1f} MB"

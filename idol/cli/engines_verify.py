@@ -97,11 +97,13 @@ def _expected(models: Iterable[LocalModel], flavour: Flavour) -> Expected:
     from engines.errors import EngineError
     from engines.models.trt_parts import engine_parts, plan_base
     from engines.trt.verify import Expected
+    from idol.settings import load_settings
 
+    context = load_settings()[0].llm.context
     requests = {}
     for model in models:
         try:
-            parts = engine_parts(model, flavour, context=None, make=False)
+            parts = engine_parts(model, flavour, context=context, make=False)
         except EngineError:
             parts = []  # its file is damaged: ``models verify`` says so, its plans are left alone
         forms = {part.part: part.forms for part in parts}
