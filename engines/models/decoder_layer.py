@@ -214,7 +214,10 @@ class _Layer(_Graph):
 
     def _join(self, residual: str, value: str, output: str) -> str:
         wide = self.cast(value, TensorProto.FLOAT, f"{output}.wide_f32")
-        return self.add("Add", [residual, wide], output)
+        self._nodes.append(
+            helper.make_node("Add", [residual, wide], [output], name=f"{output.removesuffix('_f32')}_f32")
+        )
+        return output
 
     def _attention(self, normed: str) -> str:
         config = self._config

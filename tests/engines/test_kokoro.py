@@ -185,7 +185,7 @@ def test_half_products_keep_the_sound(plain: Path, engine: KokoroEngine, whole: 
     inputs = {name: whole[name] for name in (graph.TEXT_FRAMES, graph.F0, graph.ENERGY, graph.SOURCE)}
     inputs["style"] = engine.style(VOICE, len(LINE))
     full = _session(plain / "D.onnx").run(None, inputs)[0].reshape(-1)
-    assert distance(full, _session(half.SerializeToString()).run(None, inputs)[0].reshape(-1)) < 0.2
+    assert distance(full, _session(half.SerializeToString()).run(None, inputs)[0].reshape(-1)) < 0.4
 
 
 @pytest.mark.models

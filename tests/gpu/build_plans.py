@@ -14,14 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from engines.models import kokoro_graph
-from engines.models.decoder_trt import LEVEL, build_plain, build_request, decoder_plan
-from engines.models.decoder_weights import GgufWeights
+from engines.models.decoder_trt import decoder_plans
+from engines.models.families import model_config, trt_folder
 from engines.models.kokoro_trt import part_request
 from engines.store import built_dir, files_dir
-from engines.trt.build import build_plan, ensure_plan
+from engines.trt.build import build_plan
 from engines.trt.flavours import Card, Flavour, choose
 from engines.trt.plans import plan_path, timing_cache_path
-from tests.gpu.shapes import LLAMA_7B, RandomWeights
+from tests.gpu.shapes import LLAMA_7B
 
 CONTEXTS = {"smollm2": 2048, "qwen0.5b": 2048, "llama7b": 256}
 FILES = {"smollm2": "smollm2-135m", "qwen0.5b": "qwen2.5-coder-0.5b"}
@@ -40,18 +40,9 @@ def kokoro_folder(kind: kokoro_graph.Kind) -> Path:
     return folder
 
 
-def llm_plan(name: str, flavour: Flavour, card: Card, level: int) -> Path:
-    folder = built_dir() / f"bench-{name}"
-    folder.mkdir(parents=True, exist_ok=True)
-    if name == "llama7b":
-        graph = build_plain(RandomWeights(LLAMA_7B), folder, CONTEXTS[name], lambda fraction: None)
-        request = build_request(name, graph, LLAMA_7B, CONTEXTS[name], level)
-        return ensure_plan(request, flavour, card)
-    weights = GgufWeights(gguf(name))
-    try:
-        return decoder_plan(f"llm-{gguf(name).stem[:40]}", weights, folder, CONTEXTS[name], flavour, card, level=level)
-    finally:
-        weights.close()
+def llm_plans(name: str, flavour: Flavour, card: Card) -> tuple[Path, Path]:
+    config = LLAMA_7B if name == "llama7b" else model_config(gguf(name))
+    return decoder_plans(trt_folder(config), config, CONTEXTS[name], flavour, card)
 
 
 def main() -> int:
@@ -59,7 +50,7 @@ def main() -> int:
     parser.add_argument("names", nargs="+")
     parser.add_argument("--level", type=int)
     parser.add_argument("--norms", choices=("layer", "ops"), default="layer")
-    parser.add_argument("--wide", action="store_true", help="32-bit kernels only")
+    parser.add_argument("--half-products", action="store_true", help="products in 16 bits, all else in 32")
     arguments = parser.parse_args()
     choice = choose()
     if choice.flavour is None or choice.card is None:
@@ -70,24 +61,25 @@ def main() -> int:
         started = time.perf_counter()
         try:
             if name.startswith("kokoro-"):
-                folder = kokoro_folder("fp16" if choice.flavour.typed else "fp32")
+                folder = kokoro_folder("mixed" if choice.flavour.typed else "fp32")
                 request = part_request(name[-1], folder, choice.flavour.typed)
                 if arguments.level is not None:
                     request = replace(request, level=arguments.level)
                 if arguments.norms != "layer":
                     request = replace(request, extra={"norms": arguments.norms})
-                if arguments.wide:
-                    request = replace(request, half=False)
+                if arguments.half_products:
+                    request = replace(request, half=True, extra={**request.extra, "half": "products"})
                 plan = plan_path(request, choice.flavour, choice.card)
                 if not plan.exists():
                     cache = timing_cache_path(choice.flavour, choice.card).with_suffix(f".{name}")
                     build_plan(request, choice.flavour, plan, cache)
+                plans = [plan]
             else:
-                level = LEVEL if arguments.level is None else arguments.level
-                plan = llm_plan(name, choice.flavour, choice.card, level)
-            note = json.loads(plan.with_suffix(".json").read_text())
-            print(f"{name}: {time.perf_counter() - started:.0f} s in all, {note['seconds']} s building, "
-                  f"{note['bytes'] / 1e6:.0f} MB, {note['layers']} layers", flush=True)  # fmt: skip
+                plans = [*llm_plans(name, choice.flavour, choice.card)]
+            for plan in plans:
+                note = json.loads(plan.with_suffix(".json").read_text())
+                print(f"{name}: {time.perf_counter() - started:.0f} s in all, {note['seconds']} s building, "
+                      f"{note['bytes'] / 1e6:.1f} MB, {note['layers']} layers", flush=True)  # fmt: skip
         except Exception as error:
             failed += 1
             print(f"{name}: FAILED after {time.perf_counter() - started:.0f} s: {error}", flush=True)

@@ -1,8 +1,8 @@
-"""One visit to a bare GPU host, unattended: all builds side by side, then every bench in turn.
+"""One visit to a bare GPU host, unattended: builds, then benches, one kind at a time so that each has the card alone.
 
-visit.py RUN RESULTS [--builds S] with the host's own Python (3.11 or later): RUN is the script that starts the carried
-runtime, RESULTS the folder for logs and figures. A step that fails or takes too long does not keep the next from
-running.
+visit.py RUN RESULTS --reference FOLDER with the host's own Python (3.11 or later): RUN is the script that starts the
+carried runtime, RESULTS the folder for logs and figures. A step that fails or takes too long does not keep the next
+from running. ``--only`` names steps to repeat.
 """
 
 from __future__ import annotations
@@ -13,62 +13,88 @@ import sys
 import time
 from pathlib import Path
 
-BUILDS: tuple[tuple[str, ...], ...] = (
-    ("kokoro-S",), ("kokoro-A",), ("kokoro-A", "--wide"), ("kokoro-B",), ("kokoro-D",),
-    ("kokoro-B", "--norms", "ops", "--level", "0"), ("kokoro-D", "--norms", "ops", "--level", "0"),
-    ("smollm2",), ("qwen0.5b",), ("llama7b",),
-)  # fmt: skip
-BENCHES = ("voice", "qwen0.5b", "smollm2", "show", "eager", "voice_parity", "parity_qwen", "llama7b", "parity_smollm2")
-LONGEST = 170
-"""Seconds for one bench."""
+Words = tuple[str, ...]
+STEPS: dict[str, tuple[str, tuple[Words, ...]]] = {
+    "graphs": ("graphs", ((),)),
+    "decoders": ("build", (("qwen0.5b",), ("smollm2",), ("llama7b",))),
+    "speed": ("bench", (("qwen0.5b",), ("smollm2",), ("llama7b",), ("parity_qwen",), ("parity_smollm2",))),
+    "eager": ("eager", (("smollm2", "qwen0.5b", "llama7b"),)),
+    "voice": ("build", (("kokoro-S",), ("kokoro-A",), ("kokoro-B",), ("kokoro-D",))),
+    "sound": ("bench", (("voice",), ("voice_parity",), ("show",))),
+    "narrow": ("build", (("kokoro-D", "--half-products"),)),
+    "narrow_sound": ("bench", (("voice", "--half-products"), ("voice_parity", "--half-products"))),
+    "health": ("health", (("--samples", "5"),)),
+}
+"""What is done, in this order: builds of one step side by side, benches one after the other."""
+LONGEST = 240
+"""Seconds for one step."""
+
+
+class Visit:
+    """Runs steps and keeps a log of them."""
+
+    def __init__(self, run: str, results: Path, reference: Path) -> None:
+        self._run = run
+        self._results = results
+        self._reference = reference
+        self._began = time.monotonic()
+        results.mkdir(parents=True, exist_ok=True)
+
+    def note(self, text: str) -> None:
+        with (self._results / "visit.log").open("a") as file:
+            file.write(f"{time.monotonic() - self._began:6.1f} s  {text}\n")
+
+    def step(self, name: str) -> None:
+        kind, works = STEPS[name]
+        running: dict[str, subprocess.Popen[bytes]] = {}
+        for words in works:
+            label = f"{kind}-{'_'.join(words) or name}"
+            with (self._results / f"{label}.log").open("w") as log:
+                running[label] = subprocess.Popen(self._command(kind, words), stdout=log, stderr=subprocess.STDOUT)
+            if kind != "build":
+                self._wait(running)
+        self._wait(running)
+
+    def _command(self, kind: str, words: Words) -> list[str]:
+        here = Path(__file__)
+        out = str(self._results / f"{'_'.join(words)}.json")
+        if kind == "eager":
+            return [sys.executable, str(here.with_name("eager.py")), *words, "-o", str(self._results / "eager.json")]
+        if kind == "graphs":
+            return ["bash", self._run, "-c", "from tests.gpu.build_plans import kokoro_folder; kokoro_folder('fp32')"]
+        if kind == "build":
+            return ["bash", self._run, "-m", "tests.gpu.build_plans", *words]
+        if kind == "health":
+            return ["bash", self._run, "-m", "tests.gpu.health", *words]
+        return ["bash", self._run, "-m", "tests.gpu.bench", *words, "-o", out, "--reference", str(self._reference)]
+
+    def _wait(self, running: dict[str, subprocess.Popen[bytes]]) -> None:
+        end = time.monotonic() + LONGEST
+        while running:
+            for label, child in [*running.items()]:
+                if child.poll() is not None:
+                    self.note(f"{label} ended with {child.returncode}")
+                    del running[label]
+                elif time.monotonic() > end:
+                    self.note(f"{label} took longer than {LONGEST} s")
+                    child.kill()
+                    child.wait()
+                    del running[label]
+            time.sleep(0.2)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("run")
     parser.add_argument("results", type=Path)
-    parser.add_argument("--builds", type=float, default=400.0, help="seconds to wait for the builds")
+    parser.add_argument("--reference", type=Path, default=Path())
+    parser.add_argument("--only", nargs="*", choices=STEPS, default=list(STEPS))
     arguments = parser.parse_args()
-    results: Path = arguments.results
-    results.mkdir(parents=True, exist_ok=True)
-    began = time.monotonic()
-
-    def note(text: str) -> None:
-        with (results / "visit.log").open("a") as file:
-            file.write(f"{time.monotonic() - began:6.1f} s  {text}\n")
-
-    note("preparing the voice's graphs")
-    subprocess.run(
-        ["bash", arguments.run, "-c", "from tests.gpu.build_plans import kokoro_folder; kokoro_folder('fp32')"],
-        check=False,
-    )
-    running = {}
-    for words in BUILDS:
-        name = "".join(words)
-        with (results / f"build-{name}.log").open("w") as log:
-            command = ["bash", arguments.run, "-m", "tests.gpu.build_plans", *words]
-            running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-    note(f"{len(running)} builds begun")
-    while running and time.monotonic() - began < arguments.builds:
-        for name, child in [*running.items()]:
-            if child.poll() is not None:
-                note(f"build {name} ended with {child.returncode}")
-                del running[name]
-        time.sleep(1)
-    note(f"still building: {sorted(running) or 'nothing'}")
-    for part in BENCHES:
-        note(f"bench {part}")
-        command = ["bash", arguments.run, "-m", "tests.gpu.bench", part, "-o", str(results / f"{part}.json")]
-        if part == "eager":
-            eager = str(Path(__file__).with_name("eager.py"))
-            command = [sys.executable, eager, "smollm2", "qwen0.5b", "llama7b", "-o", str(results / "eager.json")]
-        with (results / f"bench-{part}.log").open("w") as log:
-            try:
-                done = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=LONGEST, check=False)
-                note(f"bench {part} ended with {done.returncode}")
-            except subprocess.TimeoutExpired:
-                note(f"bench {part} took longer than {LONGEST} s")
-    note("over")
+    visit = Visit(arguments.run, arguments.results, arguments.reference)
+    for name in arguments.only:
+        visit.note(f"step {name}")
+        visit.step(name)
+    visit.note("over")
     return 0
 
 
