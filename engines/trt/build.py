@@ -131,6 +131,8 @@ def _built_by_child(
             [sys.executable, *CHILD],
             cwd=_ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search))},
             text=True, encoding="utf-8", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=trouble,
+            # A terminal's Ctrl-C is ours alone: a child that died of it would look like a build that failed.
+            start_new_session=True, creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )  # fmt: skip
         try:
             result = _follow(child, order, request, tell, stopped, time.monotonic())

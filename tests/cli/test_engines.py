@@ -1,4 +1,4 @@
-"""``main.py engines``."""
+"""``main.py engines``: what is listed, verified, thrown away, and what is said to words that cannot be followed."""
 
 from __future__ import annotations
 
@@ -7,22 +7,164 @@ from pathlib import Path
 
 import pytest
 
+from engines.trt import build, flavours
+from engines.trt.flavours import Card
+from engines.trt.plans import plans_dir
 from idol.cli import main
 
+TINY = Path(__file__).parents[1] / "data" / "llm" / "tiny_llama_f16.gguf"
+FAKE = str(Path(__file__).parents[1] / "engines" / "fake_builder.py")
+Capture = pytest.CaptureFixture[str]
 
-def test_plans_are_listed_and_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("IDOL_MODELS", str(tmp_path))
-    plans = tmp_path / "built" / "plans"
-    plans.mkdir(parents=True)
-    (plans / "voice-1.plan").write_bytes(bytes(2_000_000))
-    (plans / "voice-1.json").write_text(json.dumps({"name": "voice", "seconds": 12.5}))
-    (plans / "llm-2.failed").write_text("node odd_one")
-    (plans / "timing-8.cache").write_bytes(b"x")
+
+@pytest.fixture(autouse=True)
+def _tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with the tiny model of the settings, no card, and a builder that takes no time."""
+    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(build, "CHILD", (FAKE,))
+    flavours.find_card.cache_clear()
+    (tmp_path / "settings.toml").write_text(f"[llm]\nmodel = '{TINY}'\n")
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line.startswith("tiny_llama_f16 ")]
+
+
+def build_tiny(*words: str) -> int:
+    return main(["engines", "build", "--model", str(TINY), "--target", "sm89", *words])
+
+
+def test_every_part_is_listed_with_its_plan(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["engines", "list"]) == 0
     said = capsys.readouterr().out
-    assert "engines run on: " in said and "voice: 2 MB, built in 12.5 s" in said and "node odd_one" in said
+    assert "engines run on: the CPU" in said
+    assert [row[1:3] for row in rows_of(said)] == [["layer", "missing"], ["head", "missing"]]
+    monkeypatch.setenv("IDOL_FAKE_BUILDER", json.dumps({"llama-64x128-head": "refuse"}))
+    assert build_tiny() == 1
+    capsys.readouterr()
+    assert main(["engines", "list"]) == 0
+    layer, head = rows_of(capsys.readouterr().out)
+    (plan,) = plans_dir().glob("*.plan")
+    assert layer[1:] == ["layer", "present", "SM89", "tensorrt_rtx", "0.0", "0.1", plan.stem[-16:]]
+    assert head[1:4] == ["head", "failed", "SM89"] and "/decoder/odd_one" in head
+    plan.write_bytes(b"")
+    (plans_dir() / "other-0123456789abcdef.plan").write_bytes(b"x")
+    assert main(["engines", "list"]) == 0
+    said = capsys.readouterr().out
+    assert rows_of(said)[0][2] == "damaged" and "1 more plans belong to none of these" in said
+
+
+def test_plans_are_forgotten(capsys: Capture) -> None:
+    assert build_tiny() == 0
+    (plans_dir() / "timing-8.cache").write_bytes(b"x")
     assert main(["engines", "forget"]) == 0
-    assert "1 plans forgotten" in capsys.readouterr().out
-    assert [path.name for path in plans.iterdir()] == ["timing-8.cache"]
+    assert "2 plans forgotten" in capsys.readouterr().out
+    assert [path.name for path in plans_dir().iterdir()] == ["timing-8.cache"]
+
+
+def test_verify_and_prune(capsys: Capture) -> None:
+    assert main(["engines", "verify"]) == 0
+    assert "no plans in" in capsys.readouterr().out
+    assert build_tiny() == 0
+    capsys.readouterr()
+    assert main(["engines", "verify"]) == 0
+    said = capsys.readouterr().out
+    assert said.count(": good\n") == 2 and "2 plans: 2 good, 0 damaged, 0 stale" in said
+    assert "2 not loaded: no card" in said
+    layer = next(iter(plans_dir().glob("*layer*.plan")))
+    layer.write_bytes(layer.read_bytes()[:-1])
+    # A plan of another context: whole, and not what the program asks for.
+    assert build_tiny("--context", "64") == 0
+    capsys.readouterr()
+    assert main(["engines", "verify"]) == 1
+    said = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in said.splitlines() if ".plan" in line}
+    assert "damaged: the file has" in lines[layer.name] and len(lines) == 3
+    (stale,) = [line for line in lines.values() if ": stale: " in line]
+    assert "layer-64-" in stale and "main.py engines prune" in said
+    assert main(["engines", "prune", "--dry-run"]) == 0
+    assert len(list(plans_dir().glob("*.plan"))) == 3
+    assert main(["engines", "prune"]) == 0
+    said = capsys.readouterr().out
+    assert layer.name in said and "removed" in said
+    assert [path.name.split("-")[2] for path in plans_dir().glob("*.plan")] == ["head"]
+    assert main(["engines", "verify"]) == 0
+    assert main(["engines", "prune"]) == 0
+    assert "nothing to remove" in capsys.readouterr().out
+
+
+ORDERS = {
+    "no model of that name": (["build", "--model", "nonsense", "--target", "sm89"], "no model 'nonsense'"),
+    "not fetched": (["build", "--model", "smollm2-135m", "--target", "sm89"], "models fetch smollm2-135m"),
+    "the voice is not here": (["build", "--voice", "--target", "sm89"], "models fetch kokoro"),
+    "no engine of ours": (["build", "--model", "whisper-base", "--target", "sm89"], "has no TensorRT engine"),
+    "no such file": (["build", "--model", "/nowhere/x.gguf", "--target", "sm89"], "does not exist"),
+    "no such card": (["build", "--model", str(TINY), "--target", "sm99"], "sm86 (RTX 30)"),
+    "no card here": (["build", "--model", str(TINY)], "--target"),
+    "nor this one": (["build", "--model", str(TINY), "--target", "this"], "--target"),
+    "no such flavour": (["build", "--model", str(TINY), "--flavour", "onnx"], "tensorrt_rtx, tensorrt, tensorrt_8"),
+    "flavour not installed": (["build", "--model", str(TINY), "--flavour", "tensorrt_8"], "pip install"),
+    "no jobs": (["build", "--model", str(TINY), "--target", "sm89", "--jobs", "0"], "--jobs is 0"),
+    "no context": (["build", "--model", str(TINY), "--target", "sm89", "--context", "1"], "--context is 1"),
+    "no decoder": (["build", "--model", str(TINY.with_name("vocab_only_gpt2.gguf")), "--target", "sm89"], "'gpt2'"),
+    "no time": (["bench", "--seconds", "0"], "--seconds is 0"),
+    "nothing of that name to time": (["bench", "--model", "nonsense"], "no model 'nonsense'"),
+    "figures into nowhere": (["bench", "-o", "/nowhere/f.json"], "-o"),
+    "a table into a file": (["matrix", "-o", str(TINY)], "is a file"),
+    "a table without the voice": (["matrix", "--quick"], "models fetch kokoro"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_words_that_cannot_be_followed(
+    order: str, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words, remedy = ORDERS[order]
+    assert main(["engines", *words]) == 2
+    said = capsys.readouterr()
+    assert remedy in said.err and "Traceback" not in said.err
+    assert len(said.err.strip().splitlines()) == 1, "one line"
+    assert list(plans_dir().glob("*")) == []
+
+
+def test_without_any_tensorrt(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flavours, "_version", lambda package: "")
+    for words in (["build", "--model", str(TINY), "--target", "sm89"], ["matrix", "--quick"]):
+        assert main(["engines", *words]) == 2
+        assert "pip install tensorrt_rtx" in capsys.readouterr().err
+    assert main(["engines", "list"]) == 0
+    assert "no TensorRT installed" in capsys.readouterr().out
+    assert main(["engines", "verify"]) == 0
+
+
+def test_flavours_that_need_the_card(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorRT 10 times kernels: only where the card is, only for that card."""
+    versions = {"tensorrt_cu13": "10.13.0"}
+    monkeypatch.setattr(flavours, "_version", lambda package: versions.get(package, ""))
+    order = ["build", "--model", str(TINY), "--flavour", "tensorrt"]
+    assert main(["engines", *order]) == 2
+    assert "TensorRT-RTX, which needs none" in capsys.readouterr().err
+    monkeypatch.setattr(flavours, "find_card", lambda: Card("A card", 89, 8 << 30, 13000))
+    assert main(["engines", *order, "--target", "sm120"]) == 2
+    assert "only for the card that is here, SM89" in capsys.readouterr().err
+    assert main(["engines", *order]) == 0
+    said = capsys.readouterr().out
+    assert "TensorRT 10.13.0 builds tiny_llama_f16" in said and "card" in said
+    monkeypatch.setattr(flavours, "find_card", lambda: Card("An old card", 61, 8 << 30, 13000))
+    assert main(["engines", *order]) == 2
+    assert "7.5" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "models").write_text("a file where the folder should be")
+    assert build_tiny() == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["list", "build", "matrix", "verify", "prune", "bench", "forget"])
+def test_help_is_there(verb: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["engines", verb, "--help"])
+    assert left.value.code == 0
+    assert len(capsys.readouterr().out.splitlines()) > 4
