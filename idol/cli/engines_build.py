@@ -95,7 +95,7 @@ def finish(outcomes: Sequence[Outcome], troubles: Sequence[str]) -> int:
         print(trouble, file=sys.stderr)
     failed = [outcome for outcome in outcomes if outcome.result == "failed"]
     for outcome in failed:
-        print(f"{outcome.job.name}: {outcome.error}", file=sys.stderr)
+        print(f"{outcome.job.name}: {_told(outcome.error)}", file=sys.stderr)
     if any(isinstance(outcome.error, StorageError) for outcome in failed) or (troubles and not outcomes):
         return 2
     if any(outcome.result == "cancelled" for outcome in outcomes):
@@ -105,6 +105,13 @@ def finish(outcomes: Sequence[Outcome], troubles: Sequence[str]) -> int:
         )
         return 130
     return 1 if failed or troubles else 0
+
+
+def _told(error: EngineError | None) -> str:
+    """The error without what the program does about it when it starts: nothing of the kind happens here."""
+    if error is None:
+        return ""
+    return error.message if error.remedy.startswith("The next form") else str(error)
 
 
 def prepare(

@@ -88,7 +88,10 @@ def _targets(words: Sequence[str], card: Card | None, missing: str) -> tuple[int
             match = re.fullmatch(r"(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d)", word)
             number = int("".join(filter(None, match.groups()))) if match else 0
         if number not in RTX_TARGETS:
-            raise BadInput(f"TensorRT-RTX does not build for {word!r}.", f"Targets: {known}.")
+            raise BadInput(
+                f"TensorRT-RTX does not build for {word!r}{f' (SM{number})' if word == 'this' else ''}.",
+                f"Targets: {known}.",
+            )
         if number not in chosen:
             chosen.append(number)
     return tuple(chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def part_rows(part: EnginePart, flavour: Flavour, card: Card | None) -> list[Row
                 rows.append((part.model, part.part, state, label, flavour.name, f"{size / 1e6:.1f}", seconds, key))
                 break
             if path.with_suffix(".failed").exists():
-                failed = path.with_suffix(".failed").read_text(encoding="utf-8", errors="replace")[:200]
+                failed = short_reason(path.with_suffix(".failed").read_text(encoding="utf-8", errors="replace"))
         else:
             here = not target or (card is not None and target == (card.capability,))
             if failed or (here and card is not None):
@@ -91,6 +92,13 @@ def part_rows(part: EnginePart, flavour: Flavour, card: Card | None) -> list[Row
                     )
                 )
     return rows or [(part.model, part.part, "missing", "-", flavour.name, "-", "-", "not built: main.py engines build")]
+
+
+def short_reason(text: str) -> str:
+    """The sentence of a builder's message that names the layer, at most 140 characters."""
+    words = " ".join(text.split())
+    found = re.search(r"Cannot compile operation .*?(?=\. In |$)|node \S+ \(.*", words)
+    return (found.group() if found else words)[:140]
 
 
 def _print_table(rows: list[Row]) -> None:

@@ -11,6 +11,7 @@ from engines.trt import build, flavours
 from engines.trt.flavours import Card
 from engines.trt.plans import plans_dir
 from idol.cli import main
+from idol.cli.engines_list import short_reason
 
 TINY = Path(__file__).parents[1] / "data" / "llm" / "tiny_llama_f16.gguf"
 FAKE = str(Path(__file__).parents[1] / "engines" / "fake_builder.py")
@@ -52,6 +53,19 @@ def test_every_part_is_listed_with_its_plan(capsys: Capture, monkeypatch: pytest
     assert main(["engines", "list"]) == 0
     said = capsys.readouterr().out
     assert rows_of(said)[0][2] == "damaged" and "1 more plans belong to none of these" in said
+
+
+def test_reasons_name_the_layer() -> None:
+    """As TensorRT-RTX words it for an operation that a card cannot do, and as we do for one that it does not know."""
+    long = (
+        "kokoro-A could not be built: IBuilder::buildSerializedNetwork: Error Code 1: Myelin ([pass.cpp:337: check] "
+        "Cannot compile operation '/encoder/fc/Gemm' for Turing (SM75): FP32 GEMM is not supported. In compileGraph)."
+    )
+    assert short_reason(long) == (
+        "Cannot compile operation '/encoder/fc/Gemm' for Turing (SM75): FP32 GEMM is not supported"
+    )
+    assert short_reason("x could not be built: node /a/b (Odd): no importer") == "node /a/b (Odd): no importer"
+    assert short_reason("something\nelse " * 40).startswith("something else") and len(short_reason("x" * 999)) == 140
 
 
 def test_plans_are_forgotten(capsys: Capture) -> None:
@@ -154,6 +168,16 @@ def test_flavours_that_need_the_card(capsys: Capture, monkeypatch: pytest.Monkey
     monkeypatch.setattr(flavours, "find_card", lambda: Card("An old card", 61, 8 << 30, 13000))
     assert main(["engines", *order]) == 2
     assert "7.5" in capsys.readouterr().err
+
+
+def test_a_card_that_rtx_does_not_know(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flavours, "find_card", lambda: Card("A data centre's card", 90, 8 << 30, 13000))
+    order = ["build", "--model", str(TINY), "--flavour", "tensorrt_rtx"]
+    assert main(["engines", *order]) == 2
+    assert "'this' (SM90)" in capsys.readouterr().err
+    monkeypatch.setattr(flavours, "find_card", lambda: Card("A gamer's card", 89, 8 << 30, 13000))
+    assert main(["engines", *order]) == 0
+    assert "layer, SM89: built" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_written(capsys: Capture, tmp_path: Path) -> None:
