@@ -39,13 +39,13 @@ def run_bench(arguments: argparse.Namespace) -> int:
 
     if not 0.05 <= arguments.seconds <= 600:
         raise BadInput(f"--seconds is {arguments.seconds:g}.", "Give 0.05 to 600.")
-    output: Path | None = arguments.output
-    if output is not None:
-        _check_writable(output)
     names = arguments.model or ["all"]
     face = FACE in names or "all" in names
     models = [name for name in names if name != FACE]
     chosen = choose_models(models, voice=False) if models else []
+    output: Path | None = arguments.output
+    if output is not None:
+        _check_writable(output)
     settings, _ = load_settings()
     choice = choose(settings.engines.runtime)
     device: Device | None = None
@@ -116,8 +116,9 @@ def _progress(name: str) -> Callable[[float, str], None]:
     show = bar.preparing(name)
 
     def tell(fraction: float, text: str) -> None:
-        show(fraction, text)
-        if fraction >= 0.95:
+        if fraction < 1:
+            show(fraction, text)
+        else:
             bar.end()
 
     return tell

@@ -76,6 +76,7 @@ def time_chat(
         chat = load_chat_model(model.path, context=context, threads=threads, progress=progress)
     else:
         chat = load_trt_chat_model(model.path, device, context=context, progress=progress)
+    progress(1.0, "loaded")
     decoder = chat.decoder
     runtime = decoder.session.runtime if isinstance(decoder, Decoder) else device.label if device else "?"
     try:
@@ -128,6 +129,7 @@ def time_voice(
 
         engine = TensorRTKokoro(model.path, device)
     engine.load(progress)
+    progress(1.0, "loaded")
     try:
         return [row for clause in CLAUSES for row in _voice_rows(model.name, engine, clause, seconds)]
     finally:

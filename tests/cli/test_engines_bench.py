@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engines.models import decoder_trt
 from engines.models.trt_parts import LocalModel
+from engines.trt import session as session_module
 from idol.cli import engines_timing, main
-from idol.cli.engines_timing import LEAST_RUNS, clause_ids, repeat, time_voice
+from idol.cli.engines_timing import LEAST_RUNS, clause_ids, repeat, time_chat, time_voice
 from tests.cli.test_engines import TINY
+from tests.engines.fake_card import FakeDevice, fake_graph, write_plan
 
 Capture = pytest.CaptureFixture[str]
 
@@ -38,6 +41,25 @@ def test_the_tiny_model_and_the_face(tmp_path: Path, monkeypatch: pytest.MonkeyP
     decode = rows["tiny_llama_f16", f"decode a token after {context // 2}"]
     assert decode["unit"] == "tokens/s" and decode["rate"] == pytest.approx(1e3 / decode["median_ms"], rel=0.01)
     assert "onnxruntime" in decode["runtime"] and "CPU" in document["where"]
+
+
+def test_a_model_on_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same figures where TensorRT runs, on a card made of host memory."""
+    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
+    device = FakeDevice()
+    graph = fake_graph(device.cuda)
+    monkeypatch.setattr(session_module, "CudaGraph", graph)
+    monkeypatch.setattr(decoder_trt, "CudaGraph", graph)
+    monkeypatch.setattr(
+        decoder_trt, "ensure_plan",
+        lambda request, *_: write_plan(tmp_path / f"{request.name}.plan", request.graph, request.profiles),
+    )  # fmt: skip
+    told: list[float] = []
+    model = LocalModel("tiny", "llm", TINY)
+    rows = time_chat(model, device, 0.05, 0, 256, lambda fraction, text: told.append(fraction))  # type: ignore[arg-type]
+    assert [row.what for row in rows] == ["prefill 64 tokens", "prefill 128 tokens", "decode a token after 128"]
+    assert {row.runtime for row in rows} == {device.label} and told[-1] == 1.0
+    assert device.cuda.launches > 0 and device.cuda.blocks == {}, "steps come from a graph; all memory is given back"
 
 
 @pytest.mark.models
