@@ -34,11 +34,12 @@ from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import TensorRTSession
 
-LEVEL = 3
-"""Builder optimisation level: a layer is small, so the builder may take its time."""
+LEVELS = {True: 3, False: 1}
+"""Builder optimisation levels by ``Flavour.typed``: 8.6 takes minutes for a layer above 1, newer ones seconds."""
 CHUNKS = (8, 16, 24, 32, 48, 64)
 """Rows a prefilling run may have: the least that holds what is left to prefill is taken, padded in front."""
 _HALF = np.float16
+_ALIGN = 256
 
 
 def profiles(config: DecoderConfig, capacity: int) -> tuple[Profile, Profile]:
@@ -61,7 +62,7 @@ def plan_name(config: DecoderConfig) -> str:
 
 
 def decoder_requests(
-    folder: Path, config: DecoderConfig, capacity: int, level: int = LEVEL
+    folder: Path, config: DecoderConfig, capacity: int, typed: bool = True, level: int | None = None
 ) -> tuple[BuildRequest, ...]:
     """The layer's engine and the head's; their graphs are written to ``folder``. Models of the same sizes share them.
 
@@ -85,7 +86,9 @@ def decoder_requests(
                 f"The graph {path} cannot be written: {error.strerror}.",
                 "Free disk space, or name another place with IDOL_MODELS.",
             ) from error
-        requests.append(BuildRequest(f"{plan_name(config)}-{part}", path, ranges, level=level))
+        requests.append(
+            BuildRequest(f"{plan_name(config)}-{part}", path, ranges, level=LEVELS[typed] if level is None else level)
+        )
     return tuple(requests)
 
 
@@ -145,7 +148,7 @@ class TensorRTDecoder:
             self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
             self._cache_block = self._kept(allocate(self.cache_bytes))
             self._device.cuda.memset_d8(int(self._cache_block), 0, self.cache_bytes)
-            self._staging = self._kept(allocate(2 * config.layers * CHUNKS[-1] * self._row))
+            self._staging = self._kept(allocate(2 * config.layers * self._stage(CHUNKS[-1])))
             row = config.hidden * 4
             self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
             self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
@@ -244,8 +247,9 @@ class TensorRTDecoder:
             if runs == 2 and not self.graph_failure:
                 self._capture(rows)
         self._strided(
-            self._staging, rows, self._cache_block, self.capacity, count, at=self.cache.length, skip=rows - count
-        )
+            self._staging, self._stage(rows), self._cache_block, self.capacity * self._row, count,
+            at=self.cache.length, skip=rows - count,
+        )  # fmt: skip
         self._head.wait()  # the pinned inputs are filled again by the next run
         self.cache.ids.extend(ids)
 
@@ -301,8 +305,12 @@ class TensorRTDecoder:
         found |= {"x": self._stream_of[layer % 2], "y": self._stream_of[1 - layer % 2]}
         for part, index in (("key", 2 * layer), ("value", 2 * layer + 1)):
             found[f"past_{part}"] = cache + index * self.capacity * self._row
-            found[f"new_{part}"] = staging + index * rows * self._row
+            found[f"new_{part}"] = staging + index * self._stage(rows)
         return found
+
+    def _stage(self, rows: int) -> int:
+        """Bytes from one layer's new rows to the next one's: engines want addresses that are multiples of 256."""
+        return -(-rows * self._row // _ALIGN) * _ALIGN
 
     def _head_addresses(self, rows: int) -> dict[str, int]:
         found = {spec.name: self._weight_at[-1, spec.name] for spec in head_weights(self.config, True)}
@@ -353,7 +361,9 @@ class TensorRTDecoder:
     def _save(self) -> Any:
         """A copy of what the cache holds: [2 · layers, tokens, kv heads, head size] in a block of its own."""
         block = self._device.allocate(2 * self.config.layers * self.cache.length * self._row)
-        self._strided(self._cache_block, self.capacity, block, self.cache.length, self.cache.length)
+        self._strided(
+            self._cache_block, self.capacity * self._row, block, self.cache.length * self._row, self.cache.length
+        )
         return block
 
     def _recall(self, ids: Sequence[int]) -> None:
@@ -361,19 +371,19 @@ class TensorRTDecoder:
         best = max(self._snapshots, key=lambda snapshot: common_length(snapshot[0], ids), default=None)
         if best is not None and common_length(best[0], ids) > self.cache.common_prefix(ids):
             count = len(best[0])
-            self._strided(best[1], count, self._cache_block, self.capacity, count)
+            self._strided(best[1], count * self._row, self._cache_block, self.capacity * self._row, count)
             self.cache.ids[:] = best[0]
 
     def _strided(
-        self, source: Any, source_rows: int, target: Any, target_rows: int, count: int, *, at: int = 0, skip: int = 0
+        self, source: Any, source_pitch: int, target: Any, target_pitch: int, count: int, *, at: int = 0, skip: int = 0
     ) -> None:
         """Copy ``count`` token rows of every layer, from behind ``skip`` rows of one block behind ``at`` of another."""
         copy = self._device.cuda.Memcpy2D()
         copy.set_src_device(source)
         copy.set_dst_device(target)
-        copy.src_pitch = source_rows * self._row
+        copy.src_pitch = source_pitch
         copy.src_x_in_bytes = skip * self._row
-        copy.dst_pitch = target_rows * self._row
+        copy.dst_pitch = target_pitch
         copy.dst_x_in_bytes = at * self._row
         copy.width_in_bytes = count * self._row
         copy.height = 2 * self.config.layers
@@ -404,12 +414,12 @@ def _view(session: TensorRTSession, name: str, shape: tuple[int, ...]) -> NDArra
 
 def decoder_plans(
     folder: Path, config: DecoderConfig, capacity: int, flavour: Flavour, card: Card | None,
-    progress: Progress | None = None, cancelled: Callable[[], bool] | None = None, level: int = LEVEL,
+    progress: Progress | None = None, cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Path, Path]:  # fmt: skip
     """The plans of a decoder, built where they are missing."""
     tell = progress or (lambda fraction, text: None)
     plans = []
-    for index, request in enumerate(decoder_requests(folder, config, capacity, level)):
+    for index, request in enumerate(decoder_requests(folder, config, capacity, flavour.typed)):
 
         def part(fraction: float, text: str, done: int = index) -> None:
             tell((done + fraction) / 2, text)

@@ -181,19 +181,15 @@ def trt_folder(config: DecoderConfig) -> Path:
     return built_dir() / f"decoder-{config.architecture}-{key}"
 
 
-def trt_requests(path: Path, *, context: int | None = 2048) -> tuple[BuildRequest, ...]:
+def trt_requests(path: Path, *, typed: bool = True, context: int = 2048) -> tuple[BuildRequest, ...]:
     """What the model's engines are built from, exactly as ``load_trt_chat_model`` asks for it; needs no card.
 
-    ``context`` in tokens; None takes what was asked for last. Raises ``ModelFileError`` and ``UnsupportedModelError``.
+    ``typed`` as in ``Flavour``; ``context`` in tokens. Raises ``ModelFileError`` and ``UnsupportedModelError``.
     """
     from engines.models.decoder_trt import decoder_requests
 
     config = model_config(path)
-    folder = trt_folder(config)
-    if context is None:
-        made = sorted(folder.glob("layer-*.onnx"), key=lambda file: file.stat().st_mtime)
-        context = int(made[-1].stem.removeprefix("layer-")) if made else 2048
-    return decoder_requests(folder, config, min(context, config.context))
+    return decoder_requests(trt_folder(config), config, min(context, config.context), typed)
 
 
 def model_config(path: Path) -> DecoderConfig:

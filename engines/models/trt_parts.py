@@ -18,7 +18,6 @@ from engines.trt.flavours import Flavour
 from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
-VOICE = "kokoro"
 VOICE_PARTS = ("A", "B", "S", "D")
 DECODER_PARTS = ("layer", "head")
 
@@ -98,16 +97,14 @@ def engine_parts(
     model: LocalModel,
     flavour: Flavour,
     *,
-    context: int | None = 2048,
+    context: int = 2048,
     make: bool = True,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
 ) -> list[EnginePart]:
-    """All engines of ``model`` for ``flavour``; their graphs are made when they are not there and ``make`` is on.
+    """All engines of ``model`` for ``flavour``; a language model's are for ``context`` tokens.
 
-    ``context`` in tokens; None takes a language model's graph that is there whatever it holds.
-
-    Raises the engine errors when the model's files are damaged or the disk is full, and ``Cancelled``.
+    The voice's graphs take seconds to make, which ``make`` off keeps from happening. Raises the engine errors when the
+    model's files are damaged or the disk is full.
     """
     if model.kind == "voice":
         from engines.models.kokoro_trt import part_forms, voice_graphs
@@ -117,12 +114,12 @@ def engine_parts(
             EnginePart(model.name, part, part_forms(part, folder, flavour.typed) if folder is not None else ())
             for part in model.parts
         ]
-    requests = trt_requests(model.path, context=context)
+    requests = trt_requests(model.path, typed=flavour.typed, context=context)
     return [EnginePart(model.name, part, (request,)) for part, request in zip(model.parts, requests, strict=True)]
 
 
 def plan_base(model: LocalModel, part: str) -> str:
-    """How the names of this part's plans begin."""
+    """How the names of this part's plans begin. Raises the engine errors when the model cannot be read."""
     if model.kind == "voice":
         return f"kokoro-{part}"
     from engines.models.decoder_trt import plan_name

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from engines.models import kokoro_graph
-from engines.models.decoder_trt import decoder_plans
+from engines.models.decoder_trt import decoder_plans, decoder_requests
 from engines.models.families import model_config, trt_folder
 from engines.models.kokoro_trt import part_request
 from engines.store import built_dir, files_dir
-from engines.trt.build import build_plan
+from engines.trt.build import build_plan, ensure_plan
 from engines.trt.flavours import Card, Flavour, choose
 from engines.trt.plans import plan_path, timing_cache_path
 from tests.gpu.shapes import LLAMA_7B
@@ -42,6 +42,11 @@ def kokoro_folder(kind: kokoro_graph.Kind) -> Path:
 
 def llm_plans(name: str, flavour: Flavour, card: Card) -> tuple[Path, Path]:
     config = LLAMA_7B if name == "llama7b" else model_config(gguf(name))
+    for level in (None, 0):  # what is there, before anything is built
+        requests = decoder_requests(trt_folder(config), config, CONTEXTS[name], flavour.typed, level)
+        layer, head = (plan_path(request, flavour, card) for request in requests)
+        if layer.exists() and head.exists():
+            return layer, head
     return decoder_plans(trt_folder(config), config, CONTEXTS[name], flavour, card)
 
 
@@ -75,7 +80,11 @@ def main() -> int:
                     build_plan(request, choice.flavour, plan, cache)
                 plans = [plan]
             else:
-                plans = [*llm_plans(name, choice.flavour, choice.card)]
+                config = LLAMA_7B if name == "llama7b" else model_config(gguf(name))
+                requests = decoder_requests(
+                    trt_folder(config), config, CONTEXTS[name], choice.flavour.typed, arguments.level
+                )
+                plans = [ensure_plan(request, choice.flavour, choice.card) for request in requests]
             for plan in plans:
                 note = json.loads(plan.with_suffix(".json").read_text())
                 print(f"{name}: {time.perf_counter() - started:.0f} s in all, {note['seconds']} s building, "

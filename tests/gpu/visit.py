@@ -16,17 +16,19 @@ from pathlib import Path
 Words = tuple[str, ...]
 STEPS: dict[str, tuple[str, tuple[Words, ...]]] = {
     "graphs": ("graphs", ((),)),
-    "decoders": ("build", (("qwen0.5b",), ("smollm2",), ("llama7b",))),
-    "speed": ("bench", (("qwen0.5b",), ("smollm2",), ("llama7b",), ("parity_qwen",), ("parity_smollm2",))),
+    "builds": ("build", (
+        ("qwen0.5b",), ("qwen0.5b", "--level", "0"), ("smollm2",), ("llama7b",), ("llama7b", "--level", "0"),
+        ("kokoro-S",), ("kokoro-A",), ("kokoro-B",), ("kokoro-D",),
+    )),
+    "speed": ("bench", (("qwen0.5b",), ("llama7b",), ("smollm2",), ("parity_qwen",), ("parity_smollm2",))),
     "eager": ("eager", (("smollm2", "qwen0.5b", "llama7b"),)),
-    "voice": ("build", (("kokoro-S",), ("kokoro-A",), ("kokoro-B",), ("kokoro-D",))),
     "sound": ("bench", (("voice",), ("voice_parity",), ("show",))),
     "narrow": ("build", (("kokoro-D", "--half-products"),)),
     "narrow_sound": ("bench", (("voice", "--half-products"), ("voice_parity", "--half-products"))),
     "health": ("health", (("--samples", "5"),)),
-}
+}  # fmt: skip
 """What is done, in this order: builds of one step side by side, benches one after the other."""
-LONGEST = 240
+LONGEST = 330
 """Seconds for one step."""
 
 
