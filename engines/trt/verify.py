@@ -44,10 +44,11 @@ class CheckedPlan:
 class Expected:
     """What the models want as they stand now, by how the names of a part's plans begin.
 
-    A part whose graph is not made has no requests.
+    A part whose graph is not made has no requests. ``complete`` is off when a model here could not be read.
     """
 
     requests: Mapping[str, Sequence[BuildRequest]]
+    complete: bool = True
 
     def of(self, name: str) -> Sequence[BuildRequest] | None:
         """The requests of the part that a plan called ``name`` belongs to; None when no model here has such a part."""
@@ -129,6 +130,8 @@ def _belongs(
         if isinstance(driver, int) and driver // 1000 != card.driver // 1000:
             return "stale", f"it was built with driver version {driver}, here is {card.driver}"
     requests = wanted[flavour.name].of(name)
+    if requests is None and not wanted[flavour.name].complete:
+        return "unsure", "a model here cannot be read, and it may be that one's"
     if requests is None:
         return "stale", "no model of this name or size is on this machine"
     if not requests:

@@ -7,10 +7,11 @@ import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from engines.models.trt_parts import LocalModel
     from engines.trt.flavours import Flavour
+    from engines.trt.plans import BuildRequest
     from engines.trt.verify import CheckedPlan, Expected
 
 
@@ -100,13 +101,12 @@ def _expected(models: Iterable[LocalModel], flavour: Flavour) -> Expected:
     from idol.settings import load_settings
 
     context = load_settings()[0].llm.context
-    requests = {}
+    requests: dict[str, Sequence[BuildRequest]] = {}
+    complete = True
     for model in models:
         try:
-            parts = engine_parts(model, flavour, context=context, make=False)
+            for part in engine_parts(model, flavour, context=context, make=False):
+                requests[plan_base(model, part.part)] = part.forms
         except EngineError:
-            parts = []  # its file is damaged: ``models verify`` says so, its plans are left alone
-        forms = {part.part: part.forms for part in parts}
-        for part in model.parts:
-            requests[plan_base(model, part)] = forms.get(part, ())
-    return Expected(requests)
+            complete = False  # ``models verify`` says what is wrong with it
+    return Expected(requests, complete)

@@ -107,6 +107,24 @@ def test_verify_and_prune(capsys: Capture) -> None:
     assert "nothing to remove" in capsys.readouterr().out
 
 
+def test_plans_of_a_model_that_cannot_be_read_are_left_alone(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "mine.gguf"
+    model.write_bytes(TINY.read_bytes())
+    (tmp_path / "settings.toml").write_text(f"[llm]\nmodel = '{model}'\n")
+    assert build_tiny() == 0
+    model.write_bytes(b"GGUF and then nothing")
+    capsys.readouterr()
+    assert main(["engines", "verify"]) == 0
+    said = capsys.readouterr().out
+    assert said.count(": unsure: ") == 2 and "0 stale" in said
+    assert main(["engines", "prune"]) == 0
+    assert len(list(plans_dir().glob("*.plan"))) == 2
+    assert main(["engines", "list"]) == 0
+    assert "mine" in capsys.readouterr().out
+
+
 ORDERS = {
     "no model of that name": (["build", "--model", "nonsense", "--target", "sm89"], "no model 'nonsense'"),
     "not fetched": (["build", "--model", "smollm2-135m", "--target", "sm89"], "models fetch smollm2-135m"),
@@ -123,7 +141,7 @@ ORDERS = {
     "no decoder": (["build", "--model", str(TINY.with_name("vocab_only_gpt2.gguf")), "--target", "sm89"], "'gpt2'"),
     "no time": (["bench", "--seconds", "0"], "--seconds is 0"),
     "nothing of that name to time": (["bench", "--model", "nonsense"], "no model 'nonsense'"),
-    "figures into nowhere": (["bench", "-o", "/nowhere/f.json"], "-o"),
+    "figures into nowhere": (["bench", "--model", "face", "-o", "/nowhere/f.json"], "-o"),
     "a table into a file": (["matrix", "-o", str(TINY)], "is a file"),
     "a table without the voice": (["matrix", "--quick"], "models fetch kokoro"),
 }  # fmt: skip

@@ -107,6 +107,8 @@ def test_plans_that_nobody_will_find_again_are_stale(request_of: BuildRequest) -
     assert checked(request_of).state == "stale"
     (unmade,) = check_plans(lambda flavour: Expected({"voice-A": ()}), (RTX,), None)
     assert unmade.state == "unsure", "nothing to compare with is no proof"
+    (unread,) = check_plans(lambda flavour: Expected({}, complete=False), (RTX,), None)
+    assert unread.state == "unsure", "it may belong to the model that cannot be read"
 
 
 def test_plans_of_one_card_are_stale_on_another(request_of: BuildRequest) -> None:
