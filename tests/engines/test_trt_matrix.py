@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from engines.errors import Cancelled
 from engines.trt import build
-from engines.trt.build import StorageError
-from engines.trt.flavours import Flavour, TensorRTError
+from engines.trt.build import Progress, StorageError, ensure_plan
+from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.jobs import Job, Made, Outcome, build_job, check_storage, run_jobs
 from engines.trt.matrix import TARGETS, MatrixPart, MatrixTable, matrix_jobs
 from engines.trt.plans import BuildRequest, plan_note, plans_dir
@@ -103,6 +105,14 @@ def test_the_next_form_is_tried(request_of: BuildRequest, monkeypatch: pytest.Mo
     assert "odd_one" in str(outcome.error) and "broke" in str(outcome.error), "both reasons are told"
 
 
+def test_a_card_gets_kernels_of_its_own(request_of: BuildRequest) -> None:
+    """A request that names no target is the same plan as one that names the card's."""
+    card = Card("A card", 120, 8 << 30, 13000)
+    open_one = ensure_plan(replace(request_of, targets=()), RTX, card)
+    assert plan_note(open_one)["targets"] == [120]
+    assert ensure_plan(replace(request_of, targets=(120,)), RTX, None) == open_one
+
+
 def test_a_full_disk_stops_all_and_is_not_remembered(request_of: BuildRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     fates(monkeypatch, one="full")
     requests = [replace(request_of, name=name) for name in ("one", "two")]
@@ -129,6 +139,22 @@ def test_ctrl_c_ends_the_builders(request_of: BuildRequest, monkeypatch: pytest.
     assert time.monotonic() - began < 10
     assert list(plans_dir().iterdir()) == []
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("idol-build")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself work otherwise there")
+def test_ctrl_c_waits_for_what_takes_its_time() -> None:
+    ended = threading.Event()
+
+    def work(progress: Progress, cancelled: Callable[[], bool]) -> Made:
+        os.kill(os.getpid(), signal.SIGINT)
+        while not cancelled():
+            time.sleep(0.01)
+        time.sleep(1)  # as a child that is slow to die
+        ended.set()
+        raise Cancelled("stopped")
+
+    (outcome,) = run_jobs([Job("one", 89, work)], Heard())
+    assert ended.is_set() and outcome.result == "cancelled"
 
 
 def test_a_fault_of_ours_is_raised_after_all_have_stopped(tmp_path: Path) -> None:
