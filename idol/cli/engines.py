@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     except EngineError as error:
         print(error, file=sys.stderr)
-        return 1
+        return 2 if error.remedy.startswith("Free disk space") else 1  # the models' own errors say so too
 
 
 def _forget(arguments: argparse.Namespace) -> int:
