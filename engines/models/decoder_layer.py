@@ -10,8 +10,8 @@ out, and whoever runs the graph copies them into the cache behind it.
 
 Layer, 16-bit unless said otherwise: ``x`` float32 [n, hidden]; ``cos`` and ``sin`` [n, head size] (the rows of the
 positions, both halves); ``mask`` [n, C + n], added to the scores (0 or ``MASKED``); ``past_key`` and ``past_value``
-[C, kv heads, head size]; the weights (``layer_weights``). Out: ``y`` float32 [n, hidden]; ``new_key`` and
-``new_value`` [n, kv heads, head size].
+[kv heads, C, head size]; the weights (``layer_weights``). Out: ``y`` float32 [n, hidden]; ``new_key`` and
+``new_value`` [kv heads, n, head size].
 
 Head: ``last`` float32 [1, hidden] and its weights (``head_weights``). Out: ``logits`` float32 [1, vocabulary];
 ``best_logits`` float32 and ``best_tokens`` int32 [1, k], the k largest of them.
@@ -173,8 +173,8 @@ class _Layer(_Graph):
         gated = self.add("Mul", [silu, "up"], "gated")
         self._join(residual, self.project(gated, "down", "ffn_out"), "y")
         info = helper.make_tensor_value_info
-        cache = [self._capacity, config.kv_heads, config.head_size]
-        new: list[str | int | None] = ["n", config.kv_heads, config.head_size]
+        cache = [config.kv_heads, self._capacity, config.head_size]
+        new: list[str | int | None] = [config.kv_heads, "n", config.head_size]
         inputs = [
             info("x", TensorProto.FLOAT, ["n", config.hidden]),
             info("cos", half, ["n", config.head_size]),
@@ -197,8 +197,10 @@ class _Layer(_Graph):
             ("query_rows", [-1, kv, group, size]), ("key_rows", [-1, kv, size]), ("row_shape", [-1, heads * size]),
             ("grouped", [kv, -1, size]), ("rotary_halves", [size // 2, size // 2]), ("heads_axis", [1]),
             ("groups_axis", [1, 2]), ("mask_axes", [0, 1]), ("qkv_sizes", [heads * size, kv * size, kv * size]),
-            ("gate_up_halves", [config.intermediate] * 2), ("kv", [kv]), ("kv_group", [kv, group]), ("any_rows", [-1]),
-            ("split_groups", [kv, group, -1, size]), ("width_index", [1]),
+            ("gate_up_halves", [config.intermediate] * 2), ("kv_group", [kv, group]), ("kv", [kv]), ("any_rows", [-1]),
+            ("split_groups", [kv, group, -1, size]), ("row_index", [0]), ("zero", [0]), ("last_axis", [-1]),
+            ("old_end", [self._capacity]), ("far_end", [np.iinfo(np.int64).max]),
+            ("old_scores", [kv, group, -1, self._capacity]), ("old_shares", [kv, -1, self._capacity]),
         ):  # fmt: skip
             self._constant(name, np.asarray(value, np.int64))
         self._constant("scale", np.asarray(size**-0.5, self._float))
@@ -206,11 +208,11 @@ class _Layer(_Graph):
         for name in ("cos", "sin"):
             self.add("Unsqueeze", [name, "heads_axis"], f"{name}_key")
             self.add("Unsqueeze", [name, "groups_axis"], f"{name}_query")
-        # [kv, group, n, C + n] and [kv, group · n, C + n] as shape tensors: both lengths depend on n.
+        # [kv, group, n, n] and [kv, group · n, n] as shape tensors: two sizes depend on n.
         self.add("Shape", ["mask"], "mask_shape")
-        self.add("Gather", ["mask_shape", "width_index"], "width", axis=0)
-        self.add("Concat", ["kv_group", "any_rows", "width"], "grouped_scores", axis=0)
-        self.add("Concat", ["kv", "any_rows", "width"], "flat_scores", axis=0)
+        self.add("Gather", ["mask_shape", "row_index"], "rows", axis=0)
+        self.add("Concat", ["kv_group", "any_rows", "rows"], "new_scores", axis=0)
+        self.add("Concat", ["kv", "any_rows", "rows"], "new_shares", axis=0)
 
     def _join(self, residual: str, value: str, output: str) -> str:
         wide = self.cast(value, TensorProto.FLOAT, f"{output}.wide_f32")
@@ -225,33 +227,36 @@ class _Layer(_Graph):
         self.node("Split", [qkv, "qkv_sizes"], "q_flat", "k_flat", "v_flat", axis=-1)
         query = self.add("Reshape", ["q_flat", "query_rows"], "q")
         key = self.add("Reshape", ["k_flat", "key_rows"], "k")
-        value = self.add("Reshape", ["v_flat", "key_rows"], "new_value")
+        self.add("Reshape", ["v_flat", "key_rows"], "v")
         if config.qk_norm:
             query, key = (
                 self.norm(self.cast(x, TensorProto.FLOAT, f"{x}_wide_f32"), f"{x}_norm", x) for x in (query, key)
             )
         query = self._rotate(query, "query", "q_rotated")
-        key = self._rotate(key, "key", "new_key")
+        key = self.add("Transpose", [self._rotate(key, "key", "k_rotated")], "new_key", perm=[1, 0, 2])
+        value = self.add("Transpose", ["v"], "new_value", perm=[1, 0, 2])
         query = self.add("Mul", [query, "scale"], "q_scaled")
         # [n, kv, group, size] → [kv, group · n, size]
         query = self.add("Transpose", [query], "q_grouped", perm=[1, 2, 0, 3])
         query = self.add("Reshape", [query, "grouped"], "q_rows")
-        old = self.add("Transpose", ["past_key"], "old_keys", perm=[1, 2, 0])
-        new = self.add("Transpose", [key], "new_keys", perm=[1, 2, 0])
-        keys = self.add("Concat", [old, new], "keys", axis=2)
-        scores = self.add("MatMul", [query, keys], "scores")
-        scores = self.add("Reshape", [scores, "grouped_scores"], "scores_4d")
-        seen = self.add("Add", [scores, "mask_4d"], "seen")
+        # The cache is read where it lies: only scores of old and new keys are put side by side.
+        scores = []
+        for age, keys in (("old", "past_key"), ("new", key)):
+            turned = self.add("Transpose", [keys], f"{age}_keys", perm=[0, 2, 1])
+            product = self.add("MatMul", [query, turned], f"{age}_product")
+            scores.append(self.add("Reshape", [product, f"{age}_scores"], f"{age}_scores_4d"))
+        seen = self.add("Add", [self.add("Concat", scores, "scores", axis=3), "mask_4d"], "seen")
         wide = self.cast(seen, TensorProto.FLOAT, "seen_f32")
-        share = self.add("Softmax", [wide], "share_f32", axis=-1)
-        share = self.cast(share, self._type, "share")
-        share = self.add("Reshape", [share, "flat_scores"], "share_rows")
-        old = self.add("Transpose", ["past_value"], "old_values", perm=[1, 0, 2])
-        new = self.add("Transpose", [value], "new_values", perm=[1, 0, 2])
-        values = self.add("Concat", [old, new], "values", axis=1)
-        mixed = self.add("MatMul", [share, values], "mixed")
-        mixed = self.add("Reshape", [mixed, "split_groups"], "mixed_4d")
-        rows = self.add("Transpose", [mixed], "mixed_rows", perm=[2, 0, 1, 3])
+        share = self.cast(self.add("Softmax", [wide], "share_f32", axis=-1), self._type, "share")
+        mixed = []
+        for age, first, end, values in (
+            ("old", "zero", "old_end", "past_value"), ("new", "old_end", "far_end", value)
+        ):  # fmt: skip
+            part = self.add("Slice", [share, first, end, "last_axis"], f"{age}_share")
+            rows = self.add("Reshape", [part, f"{age}_shares"], f"{age}_share_rows")
+            mixed.append(self.add("MatMul", [rows, values], f"{age}_mixed"))
+        both = self.add("Reshape", [self.add("Add", mixed, "mixed"), "split_groups"], "mixed_4d")
+        rows = self.add("Transpose", [both], "mixed_rows", perm=[2, 0, 1, 3])
         return self.add("Reshape", [rows, "row_shape"], "attended")
 
     def _rotate(self, value: str, kind: str, output: str) -> str:

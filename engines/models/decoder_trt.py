@@ -2,7 +2,7 @@
 
 Two engines: one for a layer, one for the head (see ``decoder_layer``). A run queues the layer's engine once per layer
 with other weights; runs of one token and of each size of chunk are captured, so that each is one CUDA graph. The cache
-lies in one block, [2 · layers, capacity, kv heads, head size]; what a run adds is put behind it by one strided copy.
+lies in one block, [2 · layers, kv heads, capacity, head size]; what a run adds is put behind it by one strided copy.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import TensorRTSession
 
-LEVELS = {True: 3, False: 1}
-"""Builder optimisation levels by ``Flavour.typed``: 8.6 takes minutes for a layer above 1, newer ones seconds."""
+LEVELS = {True: 3, False: 0}
+"""Builder optimisation levels by ``Flavour.typed``: 8.6 takes minutes for a layer above 0, newer ones seconds."""
 CHUNKS = (8, 16, 24, 32, 48, 64)
 """Rows a prefilling run may have: the least that holds what is left to prefill is taken, padded in front."""
 _HALF = np.float16
@@ -112,7 +112,9 @@ class TensorRTDecoder:
         self._weights = weights
         cos, sin = rotary_tables(config, capacity, frequencies)
         self._cos, self._sin = cos.astype(_HALF), sin.astype(_HALF)
-        self._row = config.kv_heads * config.head_size * 2
+        self._row = config.head_size * 2
+        self._planes = 2 * config.layers * config.kv_heads
+        self._staging: Any = None
         self.session = TensorRTSession("llm", plans[0], device, graphs=False)
         self._many = TensorRTSession("llm", plans[0], device, graphs=False, profile=1, sharing=self.session)
         self._head = TensorRTSession("llm head", plans[1], device, graphs=False)
@@ -137,7 +139,7 @@ class TensorRTDecoder:
 
     @property
     def cache_bytes(self) -> int:
-        return 2 * self.config.layers * self.capacity * self._row
+        return self._planes * self.capacity * self._row
 
     def load(self) -> None:
         """Take memory on the card and fill it. Raises ``TensorRTError`` and ``ModelFileError``."""
@@ -148,7 +150,7 @@ class TensorRTDecoder:
             self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
             self._cache_block = self._kept(allocate(self.cache_bytes))
             self._device.cuda.memset_d8(int(self._cache_block), 0, self.cache_bytes)
-            self._staging = self._kept(allocate(2 * config.layers * self._stage(CHUNKS[-1])))
+            self._staging = self._kept(allocate(2 * config.layers * max(self._stage(rows) for rows in (1, *CHUNKS))))
             row = config.hidden * 4
             self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
             self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
@@ -246,10 +248,9 @@ class TensorRTDecoder:
             runs = self._runs[rows] = self._runs.get(rows, 0) + 1
             if runs == 2 and not self.graph_failure:
                 self._capture(rows)
-        self._strided(
-            self._staging, self._stage(rows), self._cache_block, self.capacity * self._row, count,
-            at=self.cache.length, skip=rows - count,
-        )  # fmt: skip
+        self._copy_rows(
+            (self._staging, rows, rows - count), (self._cache_block, self.capacity, self.cache.length), count
+        )
         self._head.wait()  # the pinned inputs are filled again by the next run
         self.cache.ids.extend(ids)
 
@@ -304,13 +305,20 @@ class TensorRTDecoder:
         found = {spec.name: self._weight_at[layer, spec.name] for spec in layer_weights(self.config)}
         found |= {"x": self._stream_of[layer % 2], "y": self._stream_of[1 - layer % 2]}
         for part, index in (("key", 2 * layer), ("value", 2 * layer + 1)):
-            found[f"past_{part}"] = cache + index * self.capacity * self._row
+            found[f"past_{part}"] = cache + index * self.config.kv_heads * self.capacity * self._row
             found[f"new_{part}"] = staging + index * self._stage(rows)
         return found
 
     def _stage(self, rows: int) -> int:
-        """Bytes from one layer's new rows to the next one's: engines want addresses that are multiples of 256."""
-        return -(-rows * self._row // _ALIGN) * _ALIGN
+        """Bytes from one layer's new rows to the next one's: addresses that engines are given are multiples of 256."""
+        return self._staged_heads(rows) * rows * self._row
+
+    def _staged_heads(self, rows: int) -> int:
+        """Planes kept for the kv heads of one layer: as many, or a few more for the sake of alignment."""
+        heads = self.config.kv_heads
+        while heads * rows * self._row % _ALIGN:
+            heads += 1
+        return heads
 
     def _head_addresses(self, rows: int) -> dict[str, int]:
         found = {spec.name: self._weight_at[-1, spec.name] for spec in head_weights(self.config, True)}
@@ -359,11 +367,9 @@ class TensorRTDecoder:
             raise SessionError("The decoder is not loaded.", "Call load() first.")
 
     def _save(self) -> Any:
-        """A copy of what the cache holds: [2 · layers, tokens, kv heads, head size] in a block of its own."""
-        block = self._device.allocate(2 * self.config.layers * self.cache.length * self._row)
-        self._strided(
-            self._cache_block, self.capacity * self._row, block, self.cache.length * self._row, self.cache.length
-        )
+        """A copy of what the cache holds: [2 · layers, kv heads, tokens, head size] in a block of its own."""
+        block = self._device.allocate(self._planes * self.cache.length * self._row)
+        self._copy_rows((self._cache_block, self.capacity, 0), (block, self.cache.length, 0), self.cache.length)
         return block
 
     def _recall(self, ids: Sequence[int]) -> None:
@@ -371,22 +377,23 @@ class TensorRTDecoder:
         best = max(self._snapshots, key=lambda snapshot: common_length(snapshot[0], ids), default=None)
         if best is not None and common_length(best[0], ids) > self.cache.common_prefix(ids):
             count = len(best[0])
-            self._strided(best[1], count * self._row, self._cache_block, self.capacity * self._row, count)
+            self._copy_rows((best[1], count, 0), (self._cache_block, self.capacity, 0), count)
             self.cache.ids[:] = best[0]
 
-    def _strided(
-        self, source: Any, source_pitch: int, target: Any, target_pitch: int, count: int, *, at: int = 0, skip: int = 0
-    ) -> None:
-        """Copy ``count`` token rows of every layer, from behind ``skip`` rows of one block behind ``at`` of another."""
-        copy = self._device.cuda.Memcpy2D()
-        copy.set_src_device(source)
-        copy.set_dst_device(target)
-        copy.src_pitch = source_pitch
-        copy.src_x_in_bytes = skip * self._row
-        copy.dst_pitch = target_pitch
-        copy.dst_x_in_bytes = at * self._row
-        copy.width_in_bytes = count * self._row
-        copy.height = 2 * self.config.layers
+    def _copy_rows(self, source: tuple[Any, int, int], target: tuple[Any, int, int], count: int) -> None:
+        """Copy ``count`` token rows of every head of every layer. ``source`` and ``target``: block, rows per plane,
+        rows to skip in each; planes of ``source`` may be more than there are heads (see ``_staged_heads``)."""
+        config = self.config
+        copy = self._device.cuda.Memcpy3D()
+        copy.set_src_device(source[0])
+        copy.src_pitch = source[1] * self._row
+        copy.src_height = self._staged_heads(source[1]) if source[0] is self._staging else config.kv_heads
+        copy.src_x_in_bytes = source[2] * self._row
+        copy.set_dst_device(target[0])
+        copy.dst_pitch = target[1] * self._row
+        copy.dst_height = config.kv_heads
+        copy.dst_x_in_bytes = target[2] * self._row
+        copy.width_in_bytes, copy.height, copy.depth = count * self._row, config.kv_heads, 2 * config.layers
         copy(self.session.stream)
 
     def _drop_graphs(self) -> None:

@@ -146,7 +146,7 @@ def load_trt_chat_model(
     built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
     document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
     summary = ModelSummary(**document["summary"])
-    capacity = min(context, summary.context)
+    capacity = card_context(context, summary.context)
 
     def step(fraction: float) -> None:
         if stopped():
@@ -175,6 +175,11 @@ def load_trt_chat_model(
     return ChatModel(summary, decoder, tokenizer, template)
 
 
+def card_context(wanted: int, greatest: int) -> int:
+    """Tokens a cache on the card holds: a multiple of 16, so that every head's plane begins at a good address."""
+    return max(16, min(wanted, greatest) // 16 * 16)
+
+
 def trt_folder(config: DecoderConfig) -> Path:
     """Where the graphs of a decoder's layer and head lie: models of the same sizes share them."""
     key = hashlib.sha256(repr(config).encode()).hexdigest()[:12]
@@ -189,7 +194,7 @@ def trt_requests(path: Path, *, typed: bool = True, context: int = 2048) -> tupl
     from engines.models.decoder_trt import decoder_requests
 
     config = model_config(path)
-    return decoder_requests(trt_folder(config), config, min(context, config.context), typed)
+    return decoder_requests(trt_folder(config), config, card_context(context, config.context), typed)
 
 
 def model_config(path: Path) -> DecoderConfig:

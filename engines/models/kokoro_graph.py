@@ -20,7 +20,7 @@ from engines.models import kokoro_plain
 from engines.models.dequantise_graph import dequantise
 from engines.models.graph_surgery import plain_operators
 
-BUILDER_VERSION = 4
+BUILDER_VERSION = 5
 """Raised whenever the graphs come out differently: built graphs are kept under this number."""
 
 Kind = Literal["int8", "fp32", "mixed"]

@@ -106,11 +106,12 @@ class FakeCuda:
     def memcpy_dtod_async(self, target: int, source: int, size: int, stream: Any = None) -> None:
         self.do(lambda: ctypes.memmove(int(target), int(source), size) and None)
 
-    def Memcpy2D(self) -> Any:
+    def Memcpy3D(self) -> Any:
         card = self
 
         class Copy:
-            src_pitch = dst_pitch = width_in_bytes = height = src_x_in_bytes = dst_x_in_bytes = 0
+            src_pitch = dst_pitch = src_height = dst_height = 0
+            width_in_bytes = height = depth = src_x_in_bytes = dst_x_in_bytes = 0
 
             def set_src_device(self, place: Any) -> None:
                 self.source = int(place)
@@ -120,13 +121,15 @@ class FakeCuda:
 
             def __call__(self, stream: Any) -> None:
                 assert card.capturing is None
-                assert self.dst_x_in_bytes + self.width_in_bytes <= self.dst_pitch
-                for row in range(self.height):
-                    ctypes.memmove(
-                        self.target + row * self.dst_pitch + self.dst_x_in_bytes,
-                        self.source + row * self.src_pitch + self.src_x_in_bytes,
-                        self.width_in_bytes,
-                    )
+                assert self.src_x_in_bytes + self.width_in_bytes <= self.src_pitch and self.height <= self.src_height
+                assert self.dst_x_in_bytes + self.width_in_bytes <= self.dst_pitch and self.height <= self.dst_height
+                for layer in range(self.depth):
+                    for row in range(self.height):
+                        ctypes.memmove(
+                            self.target + (layer * self.dst_height + row) * self.dst_pitch + self.dst_x_in_bytes,
+                            self.source + (layer * self.src_height + row) * self.src_pitch + self.src_x_in_bytes,
+                            self.width_in_bytes,
+                        )
 
         return Copy()
 
