@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from engines.errors import EngineError, ModelFileError, SessionError
 from engines.models import kokoro_graph as graph
 from engines.models.kokoro_plain import RATES, weights_name
+from engines.models.kokoro_source import HarmonicSource
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 from engines.store import built_dir
 
@@ -43,7 +44,7 @@ class Synthesis:
 
 
 class KokoroEngine:
-    """Four sessions in a row. ``load`` builds the parts when they are not built yet."""
+    """Three sessions and the source before the last. ``load`` builds the parts when they are not built yet."""
 
     def __init__(self, model_dir: Path, *, threads: int = 0, kind: graph.Kind = "int8") -> None:
         self._dir = model_dir
@@ -52,6 +53,7 @@ class KokoroEngine:
         self._sessions: dict[str, OnnxRuntimeSession] = {}
         self._voices: dict[str, NDArray[np.float32]] = {}
         self.vocabulary: dict[str, int] = {}
+        self._source: HarmonicSource | None = None
 
     @property
     def runtime(self) -> str:
@@ -68,8 +70,9 @@ class KokoroEngine:
         self.vocabulary = self._read_vocabulary()
         folder = self._built(report)
         try:
+            self._source = HarmonicSource.load(folder / graph.SOURCE_FILE)
             for index, part in enumerate(graph.PARTS):
-                report(0.4 + 0.15 * index, "loading the voice")
+                report(0.4 + 0.2 * index, "loading the voice")
                 session = OnnxRuntimeSession(f"kokoro/{part.name}", folder / f"{part.name}.onnx", threads=self._threads)
                 session.load()
                 self._sessions[part.name] = session
@@ -131,12 +134,12 @@ class KokoroEngine:
         cuts = self._kind == "int8" and not whole
         begin, end = audible_frames(durations, prosody[graph.ENERGY]) if cuts else (0, total)
         f0, energy = (prosody[name][:, 2 * begin : 2 * end] for name in (graph.F0, graph.ENERGY))
-        source = self._timed("S", seconds, {graph.F0: f0})
+        source = self._excitation(f0, seconds)
         inputs: dict[str, NDArray[np.generic]] = {
             graph.TEXT_FRAMES: np.ascontiguousarray(text_frames[:, :, begin:end]),
             graph.F0: f0,
             graph.ENERGY: energy,
-            graph.SOURCE: source[graph.SOURCE],
+            graph.SOURCE: source,
             "style": style,
         }
         if self._kind == "int8":
@@ -147,6 +150,13 @@ class KokoroEngine:
             raise SessionError("The voice engine gave sound that is not a number.", "Report this with the text.")
         ends = np.clip(np.cumsum(durations), begin, end) - begin
         return Synthesis(audio, np.diff(ends, prepend=0), seconds)
+
+    def _excitation(self, f0: NDArray[np.float32], seconds: dict[str, float]) -> NDArray[np.float32]:
+        assert self._source is not None  # loaded with the sessions
+        started = time.perf_counter()
+        made = self._source.excitation(f0)
+        seconds["S"] = time.perf_counter() - started
+        return made
 
     def _timed(
         self, part: str, seconds: dict[str, float], inputs: dict[str, NDArray[np.generic]]
@@ -169,7 +179,7 @@ class KokoroEngine:
     def _built(self, report: graph.Report) -> Path:
         source, digest = source_model(self._dir)
         folder = built_dir() / f"kokoro-{self._kind}-v{graph.BUILDER_VERSION}-{digest}"
-        if not all((folder / f"{part.name}.onnx").exists() for part in graph.PARTS):
+        if not graph.complete(folder):
             graph.build(source, folder, self._kind, lambda fraction, text: report(0.4 * fraction, text))
         return folder
 

@@ -1,9 +1,9 @@
 """Kokoro-82M (StyleTTS 2 with an ISTFTNet decoder) cut into four graphs, so that a clause can be driven step by step.
 
-Parts, as the whole graph runs them: A text → durations and encodings; B prosody → F0 and energy; S source → harmonic
-excitation; D decoder → sound. Between A and B each token's encoding is repeated by its duration, which the whole graph
-does with a product by a 0/1 matrix; here it is ``numpy.repeat`` on the host, exactly the same. A frame is 600 samples
-at 24 kHz.
+Parts, as the whole graph runs them: A text → durations and encodings; B prosody → F0 and energy; D decoder → sound. The
+source between B and D, F0 → harmonic excitation, is ``kokoro_source``; its constants are kept beside the graphs.
+Between A and B each token's encoding is repeated by its duration, which the whole graph does with a product by a 0/1
+matrix; here it is ``numpy.repeat`` on the host, exactly the same. A frame is 600 samples at 24 kHz.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from engines.errors import ModelFileError
 from engines.models import kokoro_plain
 from engines.models.dequantise_graph import dequantise
 from engines.models.graph_surgery import plain_operators
+from engines.models.kokoro_source import HarmonicSource
 
 BUILDER_VERSION = 5
 """Raised whenever the graphs come out differently: built graphs are kept under this number."""
@@ -26,6 +27,8 @@ BUILDER_VERSION = 5
 Kind = Literal["int8", "fp32", "mixed"]
 Report = Callable[[float, str], None]
 """(fraction done 0..1, what is being done)."""
+
+SOURCE_FILE = "source.npz"
 
 DURATIONS = "/encoder/Clip_output_0"
 PROSODY_ENCODING = "/encoder/predictor/text_encoder/Concat_4_output_0"
@@ -56,7 +59,6 @@ _STYLE = ("style", "float", (1, 256))
 PARTS: tuple[Part, ...] = (
     Part("A", (_TOKENS, _STYLE, ("speed", "float", (1,))), (DURATIONS, PROSODY_ENCODING, TEXT_ENCODING)),
     Part("B", ((PROSODY_FRAMES, "float", (1, 640, "T")), _STYLE), (F0, ENERGY)),
-    Part("S", ((F0, "float", (1, "F")),), (SOURCE,)),
     Part(
         "D",
         (
@@ -70,9 +72,17 @@ PARTS: tuple[Part, ...] = (
     ),
 )
 
+_SOURCE_PART = Part("source", ((F0, "float", (1, "F")),), (SOURCE,))
+
+
+def complete(folder: Path) -> bool:
+    """Whether ``build`` has made everything in ``folder``."""
+    return all((folder / f"{part.name}.onnx").exists() for part in PARTS) and (folder / SOURCE_FILE).exists()
+
 
 def build(source: Path, folder: Path, kind: Kind = "int8", report: Report | None = None) -> None:
-    """Cut the whole graph at ``source`` into ``A.onnx`` … ``D.onnx`` in ``folder``, which appears whole or not at all.
+    """Cut the whole graph at ``source`` into ``A.onnx``, ``B.onnx``, ``D.onnx`` and ``source.npz`` in ``folder``, which
+    appears whole or not at all.
 
     ``int8`` keeps the file's integer products (for the CPU; D takes time weights, see ``kokoro_plain``); ``fp32`` and
     ``mixed`` are plain opset-17 graphs, ``mixed`` with D's products in fp16. The other parts stay in float32: they
@@ -94,8 +104,9 @@ def build(source: Path, folder: Path, kind: Kind = "int8", report: Report | None
         working = folder.with_name(f"{folder.name}.part-{os.getpid()}")
         working.mkdir()
         for index, part in enumerate(PARTS):
-            tell(0.2 + 0.2 * index, f"preparing the voice, part {part.name}")
+            tell(0.2 + 0.25 * index, f"preparing the voice, part {part.name}")
             onnx.save(_shaped(_extract(model, part, source.name), part, kind), str(working / f"{part.name}.onnx"))
+        HarmonicSource.from_graph(_extract(model, _SOURCE_PART, source.name)).save(working / SOURCE_FILE)
         shutil.rmtree(folder, ignore_errors=True)
         working.replace(folder)
     except OSError as error:
@@ -110,8 +121,6 @@ def build(source: Path, folder: Path, kind: Kind = "int8", report: Report | None
 
 
 def _shaped(model: Any, part: Part, kind: Kind) -> Any:
-    if part.name == "S":
-        return plain_operators(kokoro_plain.plain_source(model))  # also three times faster than the STFT operator
     if kind == "int8":
         return kokoro_plain.weighted_means(model) if part.name == "D" else model
     model = dequantise(model)

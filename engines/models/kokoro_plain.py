@@ -1,4 +1,4 @@
-"""What is special in Kokoro's graphs: adaptive instance normalisation, the source's STFT, the inverse STFT's tail.
+"""What is special in Kokoro's graphs: adaptive instance normalisation, the inverse STFT's tail.
 
 AdaIN (Huang & Belongie 2017) normalises each channel over time. In plain graphs it is one InstanceNormalization, which
 runtimes know and keep in fp32. On the CPU its means are weighted instead, so that silence at both ends of a clause
@@ -93,89 +93,6 @@ def instance_norms(model: Any) -> Any:
                 ],
             )
     return editor.finish()
-
-
-def plain_source(model: Any) -> Any:
-    """S without the STFT operator (a convolution with the windowed DFT basis), without 0/0 in its phase, and with sines
-    of small angles only."""
-    from onnx import helper
-
-    editor = GraphEditor(model)
-    _fold_phase(editor)
-    stft = _only(editor, "STFT")
-    signal, step, window, _ = stft.input
-    hop, taper = int(editor.array(step)), editor.array(window).astype(np.float64)
-    size = len(taper)
-    angles = 2 * np.pi * np.outer(np.arange(size // 2 + 1), np.arange(size)) / size
-    sines = -np.sin(angles)
-    sines[[0, -1]] = 0.0  # a real signal has no imaginary part at 0 and at Nyquist; rounding would flip phases by 2π
-    basis = np.concatenate([np.cos(angles), sines]) * taper
-    weight = editor.constant(basis[:, None, :].astype(np.float32), "stft_basis")
-    line = editor.constant(np.array([1, 1, -1], np.int64), "one_channel")
-    halves = editor.constant(np.array([size // 2 + 1] * 2, np.int64), "stft_halves")
-    parts = _real_and_imaginary(editor, stft)
-    editor.replace(
-        editor.producer[parts[0]],
-        [
-            helper.make_node("Reshape", [signal, line], ["stft_signal"], name="stft_signal"),
-            helper.make_node("Conv", ["stft_signal", weight], ["stft_bins"], name="stft_bins", strides=[hop]),
-            helper.make_node("Split", ["stft_bins", halves], list(parts), name="stft_parts", axis=1),
-        ],
-    )
-    editor.replace(editor.producer[parts[1]], [])
-    # The quadrant test asks imaginary > 0; with an exact 0 a negative real part must give +π, as atan2 does.
-    above = next(node for node in editor.readers(parts[1]) if node.op_type == "Greater")
-    editor.replace(above, [helper.make_node("GreaterOrEqual", list(above.input), list(above.output), name=above.name)])
-    ratio = next(node for node in editor.readers(parts[1]) if node.op_type == "Div")
-    zero = editor.constant(np.array(0, np.float32), "phase_zero")
-    tiny = editor.constant(np.array(1e-30, np.float32), "phase_tiny")
-    editor.replace(
-        ratio,
-        [
-            helper.make_node("Equal", [parts[0], zero], ["phase_is_zero"], name="phase_is_zero"),
-            helper.make_node("Where", ["phase_is_zero", tiny, parts[0]], ["phase_real"], name="phase_real"),
-            helper.make_node("Div", [parts[1], "phase_real"], [ratio.output[0]], name=ratio.name),
-        ],
-    )
-    return editor.finish()
-
-
-_TURN_HIGH, _TURN_LOW = 6.28125, 2 * np.pi - 6.28125
-"""A turn in two parts (Cody & Waite 1980): multiples of the first are exact in float32 up to 83,000 turns."""
-
-
-def _fold_phase(editor: GraphEditor) -> None:
-    """Whole turns taken off the angle of the source's sine. It counts them up from the clause's start, and the sine of
-    graphics cards is good near 0 only: it was 40 % off after a second of voice."""
-    from onnx import helper
-
-    sine = _only(editor, "Sin")
-    angle = sine.input[0]
-    turns, half, high, low = (
-        editor.constant(np.array(value, np.float32), f"turn_{name}")
-        for name, value in (("share", 1 / (2 * np.pi)), ("half", 0.5), ("high", _TURN_HIGH), ("low", _TURN_LOW))
-    )
-    editor.replace(
-        sine,
-        [
-            helper.make_node("Mul", [angle, turns], ["phase_turns"], name="phase_turns"),
-            helper.make_node("Add", ["phase_turns", half], ["phase_next"], name="phase_next"),
-            helper.make_node("Floor", ["phase_next"], ["phase_whole"], name="phase_whole"),
-            helper.make_node("Mul", ["phase_whole", high], ["phase_high"], name="phase_high"),
-            helper.make_node("Sub", [angle, "phase_high"], ["phase_rest"], name="phase_rest"),
-            helper.make_node("Mul", ["phase_whole", low], ["phase_low"], name="phase_low"),
-            helper.make_node("Sub", ["phase_rest", "phase_low"], ["phase_folded"], name="phase_folded"),
-            helper.make_node("Sin", ["phase_folded"], [sine.output[0]], name=sine.name),
-        ],
-    )
-
-
-def _real_and_imaginary(editor: GraphEditor, stft: Any) -> tuple[str, str]:
-    turned = editor.readers(stft.output[0])[0]
-    found = {int(editor.array(node.input[1])): node.output[0] for node in editor.readers(turned.output[0])}
-    if turned.op_type != "Transpose" or set(found) != {0, 1}:
-        raise ModelFileError("The source's STFT is used in a way not known here.", "Fetch the voice model again.")
-    return found[0], found[1]
 
 
 def plain_inverse(model: Any) -> Any:

@@ -1,7 +1,7 @@
 """Kokoro on TensorRT: the same verbs as ``KokoroEngine``, its parts chained on the card where two of them meet.
 
 A part whose plan cannot be built runs on ONNX Runtime instead, and ``fallbacks`` says why. Durations are expanded on
-the host between A and B, as on the CPU; F0, energy and source stay on the card from B to D.
+the host between A and B, and the source is made there from F0; F0 and energy stay on the card from B to D too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from engines.errors import Cancelled, SessionError
 from engines.models import kokoro_graph as graph
 from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis, source_model
+from engines.models.kokoro_source import HarmonicSource
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 from engines.session import Session
 from engines.store import built_dir
@@ -31,7 +32,7 @@ from engines.trt.session import DeviceArray, TensorRTSession
 log = logging.getLogger(__name__)
 MAX_FRAMES = 1200
 """Longest clause, 30 s; a longer one is the caller's to split."""
-LEVELS = {"A": 2, "B": 2, "S": 2, "D": 1}
+LEVELS = {"A": 2, "B": 2, "D": 1}
 """Builder optimisation levels: D's hundred convolutions are timed one by one above 1."""
 _KIND: dict[bool, graph.Kind] = {True: "mixed", False: "fp32"}
 """By ``Flavour.typed``: typed flavours take types from the file, weakly typed ones choose by the FP16 flag."""
@@ -45,8 +46,6 @@ def part_profiles(part: str) -> Profile:
     if part == "B":
         return {graph.PROSODY_FRAMES: ((1, 640, least), (1, 640, best), (1, 640, most))}
     f0 = ((1, 2 * least), (1, 2 * best), (1, 2 * most))
-    if part == "S":
-        return {graph.F0: f0}
     source = tuple((1, 22, 120 * frames + 1) for frames in (least, best, most))
     return {
         graph.TEXT_FRAMES: ((1, 512, least), (1, 512, best), (1, 512, most)),
@@ -82,7 +81,7 @@ def voice_graphs(model_dir: Path, typed: bool, *, make: bool = True, progress: P
     source, digest = source_model(model_dir)
     kind = _KIND[typed]
     folder = built_dir() / f"kokoro-{kind}-v{graph.BUILDER_VERSION}-{digest}"
-    if not all((folder / f"{part.name}.onnx").exists() for part in graph.PARTS):
+    if not graph.complete(folder):
         if not make:
             return None
         graph.build(source, folder, kind, progress)
@@ -90,7 +89,7 @@ def voice_graphs(model_dir: Path, typed: bool, *, make: bool = True, progress: P
 
 
 class TensorRTKokoro(KokoroEngine):
-    """Four engines on one stream of ``device``, used by the thread that opened it."""
+    """Three engines on one stream of ``device``, used by the thread that opened it."""
 
     def __init__(self, model_dir: Path, device: Device, *, cancelled: Callable[[], bool] | None = None) -> None:
         super().__init__(model_dir, kind=_KIND[device.flavour.typed])
@@ -111,12 +110,13 @@ class TensorRTKokoro(KokoroEngine):
         report = progress or (lambda fraction, text: None)
         self.vocabulary = self._read_vocabulary()
         folder = self._built(lambda fraction, text: report(0.2 * fraction, text))
+        self._source = HarmonicSource.load(folder / graph.SOURCE_FILE)
         stream = self._device.stream()
         try:
             for index, part in enumerate(graph.PARTS):
 
                 def step(fraction: float, text: str, done: int = index) -> None:
-                    report(0.2 + 0.2 * (done + fraction), text)
+                    report(0.2 + 0.26 * (done + fraction), text)
 
                 self._parts[part.name] = self._session(part.name, folder, stream, step)
         except BaseException:
@@ -156,12 +156,14 @@ class TensorRTKokoro(KokoroEngine):
         prosody = np.repeat(text[graph.PROSODY_ENCODING].swapaxes(1, 2), durations, axis=2)
         frames = np.repeat(text[graph.TEXT_ENCODING], durations, axis=2)
         found = self._chain("B", {graph.PROSODY_FRAMES: np.ascontiguousarray(prosody), "style": style})
-        found |= self._chain("S", {graph.F0: found[graph.F0]})
+        f0 = self._fetched(found[graph.F0])
+        seconds = {"A": after_a - started, "B": time.perf_counter() - after_a}
+        source = self._excitation(f0, seconds)
         inputs = {
             graph.TEXT_FRAMES: np.ascontiguousarray(frames),
             graph.F0: found[graph.F0],
             graph.ENERGY: found[graph.ENERGY],
-            graph.SOURCE: found[graph.SOURCE],
+            graph.SOURCE: source,
             "style": style,
         }
         audio = self._host("D", inputs)[graph.AUDIO].reshape(-1).astype(np.float32)
@@ -171,7 +173,7 @@ class TensorRTKokoro(KokoroEngine):
             log.error("the voice gave sound that is not a number on the card; the spare on the CPU takes over")
             self._use_spares("gave sound that is not a number")
             return self.synthesise(ids, voice, speed, whole=whole, forced=forced)
-        seconds = {"A": after_a - started, "BSD": time.perf_counter() - after_a}
+        seconds["D"] = time.perf_counter() - started - sum(seconds.values())
         return Synthesis(audio, durations, seconds)
 
     # -- inside --------------------------------------------------------------------------------------------------

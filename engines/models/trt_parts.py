@@ -18,7 +18,7 @@ from engines.trt.flavours import Flavour
 from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
-VOICE_PARTS = ("A", "B", "S", "D")
+VOICE_PARTS = ("A", "B", "D")
 DECODER_PARTS = ("layer", "head")
 
 

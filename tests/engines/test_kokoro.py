@@ -17,6 +17,7 @@ from engines.errors import ModelFileError, SessionError
 from engines.models import kokoro_graph as graph
 from engines.models import kokoro_plain
 from engines.models.kokoro import FRAME_SAMPLES, MAX_TOKENS, KokoroEngine, audible_frames, time_weights
+from engines.models.kokoro_source import HarmonicSource
 
 LINE = "həlˈO ðˈɛɹ, ˌI ɹˈiᵊli lˈIk plˈAɪŋ ɡˈAmz wɪð ˈɔl əv jˈu."
 VOICE = "af_heart"
@@ -102,7 +103,7 @@ def test_the_cuts_are_exact(folder: Path, engine: KokoroEngine, whole: dict[str,
     values: dict[str, NDArray[np.generic]] = {
         "tokens": np.array([[0, *ids, 0]], np.int64), "style": style, "speed": np.ones(1, np.float32),
     }  # fmt: skip
-    for part in graph.PARTS:
+    for part in (*graph.PARTS[:2], graph._SOURCE_PART, graph.PARTS[2]):
         cut = _session(graph._extract(model, part, "model").SerializeToString())
         names = [name for name, _, _ in part.inputs]
         made = cut.run(list(part.outputs), {name: values[name] for name in names})
@@ -164,16 +165,57 @@ def test_plain_parity(
 
 
 @pytest.mark.models
-def test_source_without_stft(plain: Path, whole: dict[str, NDArray[np.float32]]) -> None:
+def test_source_as_in_the_graph(plain: Path, whole: dict[str, NDArray[np.float32]]) -> None:
     """Magnitudes equal; phases equal wherever there is something to have a phase; π for negative real bins."""
-    made = _session(plain / "S.onnx").run(None, {graph.F0: whole[graph.F0]})[0][0]
+    source = HarmonicSource.load(plain / graph.SOURCE_FILE)
+    made = source.excitation(whole[graph.F0])[0]
     wanted = whole[graph.SOURCE][0]
-    np.testing.assert_allclose(made[:11], wanted[:11], atol=1e-5)
-    present = wanted[:11] > 1e-3
+    assert made.shape == wanted.shape and made.dtype == np.float32
+    # The graph's angles are float32 sums of thousands of turns: they are off by 0.01 after seconds, ours are not.
+    np.testing.assert_allclose(made[:11], wanted[:11], atol=6e-3)
+    present = wanted[:11] > 1e-2
     turn = np.exp(1j * made[11:]) - np.exp(1j * wanted[11:])
-    assert np.abs(turn[present]).max() < 0.01
+    assert np.abs(turn[present]).mean() < 0.02 and np.abs(turn[present]).max() < 0.5
     assert made[11].min() >= 0  # the DC bin is real: phase 0 or +π, never -π
     assert np.isfinite(made).all()
+
+
+@pytest.mark.models
+def test_source_makes_no_difference_to_the_sound(
+    plain: Path, engine: KokoroEngine, whole: dict[str, NDArray[np.float32]]
+) -> None:
+    inputs = {name: whole[name] for name in (graph.TEXT_FRAMES, graph.F0, graph.ENERGY, graph.SOURCE)}
+    inputs["style"] = engine.style(VOICE, len(LINE))
+    session = _session(plain / "D.onnx")
+    wanted = session.run(None, inputs)[0].reshape(-1)
+    made = HarmonicSource.load(plain / graph.SOURCE_FILE).excitation(whole[graph.F0])
+    # Where there is next to nothing its phase is rounding noise in both; the decoder makes breath of it.
+    weak = whole[graph.SOURCE][0, :11] < 1e-2
+    made[0, 11:][weak] = whole[graph.SOURCE][0, 11:][weak]
+    inputs[graph.SOURCE] = made
+    assert distance(wanted, session.run(None, inputs)[0].reshape(-1)) < 0.1
+
+
+def test_source_of_silence_and_of_one_pitch() -> None:
+    mix = np.array([1.0, 0.0, 0.5], np.float32)
+    source = HarmonicSource(mix, 0.0, np.hanning(21)[:20].astype(np.float32), 5, 300, 24000.0, 0.1, 10.0)
+    silent = source.excitation(np.full((1, 40), 3.0, np.float32))
+    assert silent.shape == (1, 22, 40 * 60 + 1) and not silent[0, :11].any()
+    # Fifty seconds on, whole turns are still taken off before any sine: two clean lines, of the mix's heights.
+    tone = source._harmonics(np.full(4000, 250.0, np.float32))
+    spectrum = np.abs(np.fft.rfft(tone[-48000:-24000])) / 12000
+    assert spectrum[250] == pytest.approx(0.1, rel=1e-3) and spectrum[750] == pytest.approx(0.05, rel=1e-3)
+    spectrum[[250, 750]] = 0
+    assert spectrum.max() < 1e-4
+
+
+@pytest.mark.models
+def test_a_damaged_source_is_told(plain: Path, tmp_path: Path) -> None:
+    (tmp_path / "source.npz").write_bytes((plain / graph.SOURCE_FILE).read_bytes()[:100])
+    with pytest.raises(ModelFileError, match="missing or damaged"):
+        HarmonicSource.load(tmp_path / "source.npz")
+    with pytest.raises(ModelFileError, match="missing or damaged"):
+        HarmonicSource.load(tmp_path / "none.npz")
 
 
 @pytest.mark.models

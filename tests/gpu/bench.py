@@ -82,7 +82,7 @@ def voice(device: Device) -> dict[str, Any]:
             made = engine.synthesise(ids, "af_heart", forced=forced)
             row = timed(lambda ids=ids, forced=forced: engine.synthesise(ids, "af_heart", forced=forced), 40)
             row["audio_s"] = len(made.audio) / 24000
-            row["A_ms"] = made.seconds["A"] * 1e3
+            row |= {f"{part}_ms": spent * 1e3 for part, spent in made.seconds.items()}
             out[f"clause_{seconds}s"] = row
             print(f"voice {seconds} s: {row}", flush=True)
         out["graph_failures"] = {

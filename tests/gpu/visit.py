@@ -18,7 +18,7 @@ STEPS: dict[str, tuple[str, tuple[Words, ...]]] = {
     "graphs": ("graphs", ((),)),
     "builds": ("build", (
         ("qwen0.5b",), ("qwen0.5b", "--level", "0"), ("smollm2",), ("llama7b",), ("llama7b", "--level", "0"),
-        ("kokoro-S",), ("kokoro-A",), ("kokoro-B",), ("kokoro-D",),
+        ("kokoro-A",), ("kokoro-B",), ("kokoro-D",),
     )),
     "speed": ("bench", (("qwen0.5b",), ("llama7b",), ("smollm2",), ("parity_qwen",), ("parity_smollm2",))),
     "eager": ("eager", (("smollm2", "qwen0.5b", "llama7b"),)),
