@@ -25,7 +25,8 @@ _LOG = logging.getLogger(__name__)
 PoseSource = Callable[[float], FacePose]
 LONGEST_STEP = 0.25
 """Seconds: after a stall the springs continue from where they were instead of leaping."""
-HALF_A_FRAME = 0.0165
+FRAME = 0.033
+"""Seconds between ticks until they have been measured."""
 LONGEST_LEAD = 0.12
 """Seconds: a window that stalls is no reason to look further ahead."""
 REST = FacePose(np.zeros(52, np.float32))
@@ -70,6 +71,7 @@ class AvatarView(QOpenGLWidget):
         self._asked = 0.0
         self._ticked: float | None = None
         self._delay = 0.02
+        self._interval = FRAME
         self.frameSwapped.connect(self._on_swapped)
         self.frames_drawn = 0
 
@@ -136,6 +138,8 @@ class AvatarView(QOpenGLWidget):
         if self._avatar is not None:
             step = 0.0 if self._last is None else min(max(moment - self._last, 0.0), LONGEST_STEP)
             # The picture is seen later than it is asked for: the face leads by that much, so that lips meet the sound.
+            if 0.0 < step < LONGEST_STEP:
+                self._interval += 0.1 * (step - self._interval)
             self._asked = max(self._asked, moment + self.lead)
             self._avatar.update(self._pose(self._asked), step)
             self._ticked = time.monotonic()
@@ -146,7 +150,7 @@ class AvatarView(QOpenGLWidget):
     @property
     def lead(self) -> float:
         """Seconds from a tick to the middle of the time its picture is on the screen, as measured lately."""
-        return min(self._delay + HALF_A_FRAME, LONGEST_LEAD)
+        return min(self._delay + self._interval / 2, LONGEST_LEAD)
 
     def _on_swapped(self) -> None:
         if self._ticked is not None:
