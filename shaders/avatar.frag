@@ -10,7 +10,9 @@ const float PI = 3.14159265;
 
 vec3 encoded(vec3 c) {
     c = clamp(c, 0.0, 1.0);
-    return mix(c * 12.92, 1.055 * pow(c, vec3(1.0 / 2.4)) - 0.055, step(vec3(0.0031308), c));
+    // The curve by three roots (I. Taylor), within half a step of 8 bits: a power costs a CPU that draws six times that.
+    vec3 s1 = sqrt(c), s2 = sqrt(s1), s3 = sqrt(s2);
+    return mix(c * 12.92, 0.662002687 * s1 + 0.684122060 * s2 - 0.323583601 * s3 - 0.0225411470 * c, step(vec3(0.0031308), c));
 }
 
 vec4 animated() {

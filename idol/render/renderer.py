@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from idol.avatar import Avatar
 from idol.avatar.expressions import MaterialChange
 from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, material_features, pack_material
 from idol.render.camera import Camera
+from idol.render.culling import Range, view_planes
 from idol.render.gl import GL, RenderError, check
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS, Lighting
 from idol.render.programs import FRAME_BINDING, MATERIAL_BINDING, MORPH_UNIT, PALETTE_UNIT, build_program
@@ -40,6 +43,7 @@ class AvatarRenderer:
         self._changed: set[int] = set()
         self._opaque: list[Drawable] = []
         self._clear: list[Drawable] = []
+        self._visible: dict[int, list[Range]] = {}
 
     @property
     def avatar(self) -> Avatar | None:
@@ -189,7 +193,8 @@ class AvatarRenderer:
         GL.glActiveTexture(GL.GL_TEXTURE0 + MORPH_UNIT)
         GL.glBindTexture(GL.GL_TEXTURE_BUFFER, drawable.morph_texture)
         GL.glBindVertexArray(drawable.vertex_array)
-        GL.glDrawElements(GL.GL_TRIANGLES, drawable.count, GL.GL_UNSIGNED_INT, None)
+        for first, count in self._visible.get(drawable.primitive, ((0, drawable.count),)):
+            GL.glDrawElements(GL.GL_TRIANGLES, count, GL.GL_UNSIGNED_INT, ctypes.c_void_p(first * 4))
         if masked:
             GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
 
@@ -198,8 +203,15 @@ class AvatarRenderer:
         aspect = width / max(height, 1)
         view = camera.view()
         frame = self._frame
+        projection = camera.projection(aspect)
         frame[0:16] = view.T.reshape(-1)
-        frame[16:32] = camera.projection(aspect).T.reshape(-1)
+        frame[16:32] = projection.T.reshape(-1)
+        planes = view_planes(view, projection)
+        self._visible = {
+            drawable.primitive: drawable.groups.visible(avatar.palette, planes)
+            for drawable in held.drawables
+            if drawable.groups is not None
+        }
         frame[32:35], frame[35] = camera.eye, avatar.time % 3600.0
         frame[36:38] = (width, height)
         back = view[:3, :3].T

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from idol.avatar import Avatar
 from idol.avatar.model import Material, Primitive, Texture
 from idol.render.blocks import MATERIAL_WORDS, TEXTURES, pack_material, texture_of
+from idol.render.culling import Groups, group_triangles
 from idol.render.gl import GL
 
 _VERTEX = np.dtype(
@@ -32,6 +33,8 @@ class Drawable:
     morph_buffer: int
     primitive: int
     order: tuple[int, int]
+    groups: Groups | None = None
+    """For opaque ones: what need not be drawn when it is out of the picture."""
 
 
 @dataclass(slots=True)
@@ -171,14 +174,18 @@ def _drawable(out: Resources, avatar: Avatar, number: int, primitive: Primitive)
             GL.glVertexAttribIPointer(place, size, kind, _VERTEX.itemsize, offset)
         else:
             GL.glVertexAttribPointer(place, size, kind, normalised, _VERTEX.itemsize, offset)
-    _buffer(out, GL.GL_ELEMENT_ARRAY_BUFFER, primitive.indices, primitive.indices.nbytes, GL.GL_STATIC_DRAW)
-    GL.glBindVertexArray(0)
-    buffer, texture = (0, out.palette_texture) if not len(blend.offsets) else _texel_buffer(out, blend.offsets.nbytes)
     material = primitive.material if primitive.material >= 0 else len(out.materials) - 1
     held_material = out.materials[material]
+    # The order of triangles is what is seen of transparent ones, so they stay as they are.
+    groups = group_triangles(primitive) if held_material.alpha_mode == "OPAQUE" else None
+    indices = primitive.indices if groups is None else groups.indices
+    _buffer(out, GL.GL_ELEMENT_ARRAY_BUFFER, indices, indices.nbytes, GL.GL_STATIC_DRAW)
+    GL.glBindVertexArray(0)
+    buffer, texture = (0, out.palette_texture) if not len(blend.offsets) else _texel_buffer(out, blend.offsets.nbytes)
     layer = {"OPAQUE": 0, "MASK": 1, "BLEND": 3}[held_material.alpha_mode]
     if layer == 3 and held_material.transparent_with_z_write:
         layer = 2
     return Drawable(
-        array, len(primitive.indices), material, texture, buffer, number, (layer, held_material.render_queue_offset)
-    )
+        array, len(primitive.indices), material, texture, buffer, number, (layer, held_material.render_queue_offset),
+        groups,
+    )  # fmt: skip
