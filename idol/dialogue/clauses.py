@@ -29,13 +29,18 @@ _CJK_WEIGHT = 2.6
 """A CJK character takes about as long to say as 2.6 Latin letters."""
 
 
+_JOINT = 2.1
+"""Times its least length a clause may be before it is cut where the next words join on."""
+_SLOW = 1.4
+"""A growth below this is a machine that needs short clauses all along; others cut only the first at a joint."""
+
+
 class ClauseSplitter:
     """Feed pieces, get clauses. Lengths are in Latin letters' worth of speech (13 or so make a second)."""
 
     def __init__(self, *, first: int = 14, growth: float = 1.8, longest: int = 160) -> None:
         self._text = ""
         self._minimum = float(first)
-        self._joint = 2.1 * first
         self._first = True
         self._growth = growth
         self._longest = longest
@@ -82,7 +87,8 @@ class ClauseSplitter:
                 breath = index
                 if index and text[index - 1] == " ":
                     space = index
-            if character == " " and self._first and weight >= self._joint and not _inside(index + 1, quotations):
+            joints = self._first or self._growth < _SLOW
+            if character == " " and joints and weight >= _JOINT * self._minimum and not _inside(index + 1, quotations):
                 following = text[index + 1 : index + 1 + _LONGEST_LINK]
                 if len(following) < _LONGEST_LINK and not final:
                     return None

@@ -220,3 +220,15 @@ def test_text_without_any_mark_is_cut_between_words() -> None:
     family = "👩‍👩‍👧‍👦"
     for clause in split(family * 200):
         assert len(clause) % len(family) == 0
+
+
+def test_a_slow_machine_cuts_later_clauses_at_joints_too() -> None:
+    text = "Oh no, I'm so sorry to hear that. Let's play a game together and see if we can improve!"
+
+    def cut(growth: float) -> list[str]:
+        splitter = ClauseSplitter(growth=growth)
+        return [*splitter.feed(text), *splitter.finish()]
+
+    assert cut(1.8)[-1] == "Let's play a game together and see if we can improve!"
+    assert cut(1.0)[-2:] == ["Let's play a game together and see ", "if we can improve!"]
+    assert "".join(cut(1.0)) == "".join(cut(1.8)) == text
