@@ -102,7 +102,7 @@ ARM_RADIUS = Monotone((SHOULDER_X, 0.037), (0.20, 0.0335), (0.30, 0.0285), (ELBO
 
 
 def left_arm() -> Part:
-    x = np.concatenate([np.linspace(0.16, 0.28, 6), np.linspace(0.295, 0.35, 7), np.linspace(0.37, 0.545, 8)])
+    x = np.concatenate([np.linspace(0.16, 0.28, 4), np.linspace(0.295, 0.35, 6), np.linspace(0.38, 0.545, 6)])
     r = ARM_RADIUS(x)
     points, tri, _ = tube(arm_path(x), np.stack([r, r * 0.96], 1), 14)
     return skin(points, tri, arm_weights(points))
@@ -115,18 +115,18 @@ def left_hand() -> Part:
     across = np.array([0.0180, 0.0190, 0.0240, 0.0330, 0.0360, 0.0345, 0.0300, 0.0200])
     thick = np.array([0.0165, 0.0160, 0.0145, 0.0140, 0.0130, 0.0110, 0.0085, 0.0040])
     path = arm_path(WRIST_X + t)
-    points, tri, _ = tube(path, np.stack([across, thick], 1), 16)
+    points, tri, _ = tube(path, np.stack([across, thick], 1), 12)
     hand = smooth(points[:, 0], WRIST_X - 0.018, WRIST_X + 0.018)
     parts.append(skin(points, tri, {"leftLowerArm": 1 - hand, "leftHand": hand}))
     for name in FINGERS:
         joints, radius = finger_joints(name)
-        knots = np.array([-0.35, -0.1, 0.0, 0.5, 0.85, 1.0, 1.15, 1.5, 1.85, 2.0, 2.15, 2.6, 2.85, 2.97, 3.0])
+        knots = np.array([-0.35, 0.0, 0.5, 0.85, 1.15, 1.85, 2.15, 2.6, 2.9, 3.0])
         path = np.stack([np.interp(knots, np.arange(4), joints[:, c]) for c in range(3)], 1)
         path += np.minimum(knots, 0.0)[:, None] * (joints[1] - joints[0])
         r = radius * np.interp(
             knots, [-0.35, 0, 1, 2, 2.6, 2.85, 2.97, 3.0], [0.9, 1.05, 1.0, 0.92, 0.82, 0.62, 0.34, 0.05]
         )
-        points, tri, uv = tube(path, np.stack([r, r * 0.92], 1), 8)
+        points, tri, uv = tube(path, np.stack([r, r * 0.92], 1), 6)
         at = np.interp(uv[:, 1] * (len(knots) - 1), np.arange(len(knots)), knots)
         parts_names = (
             ("Metacarpal", "Proximal", "Distal") if name == "Thumb" else ("Proximal", "Intermediate", "Distal")

@@ -24,9 +24,9 @@ def _facing(part: Part, centre: F64) -> Part:
 
 
 def _shell(y: F64, off: F64, colour: str) -> Part:
-    theta = np.linspace(-np.pi, np.pi, 41)
+    theta = np.linspace(-np.pi, np.pi, 33)
     points = torso(theta[None], y[:, None], off[:, None]).reshape(-1, 3)
-    return cloth(points, grid(len(y), 41), colour, torso_weights(points))
+    return cloth(points, grid(len(y), 33), colour, torso_weights(points))
 
 
 def jacket() -> list[Part]:
@@ -47,12 +47,12 @@ def jacket() -> list[Part]:
 
 
 def _button(at: F64, radius: float) -> Part:
-    angle = np.linspace(0, 2 * np.pi, 17)
+    angle = np.linspace(0, 2 * np.pi, 13)
     rows = [(1.0, 0.0), (0.92, 0.004), (0.45, 0.006), (0.0, 0.006)]
     points = np.concatenate(
-        [at + np.stack([radius * r * np.cos(angle), radius * r * np.sin(angle), np.full(17, d)], 1) for r, d in rows]
+        [at + np.stack([radius * r * np.cos(angle), radius * r * np.sin(angle), np.full(13, d)], 1) for r, d in rows]
     )
-    return _facing(cloth(points, grid(4, 17), "gold", torso_weights(points)), at - [0, 0, 0.05])
+    return _facing(cloth(points, grid(4, 13), "gold", torso_weights(points)), at - [0, 0, 0.05])
 
 
 COLLAR_END = Monotone((0.0, 1.112), (0.14, 1.118), (0.5, 1.165), (1.0, 1.194), (1.45, 1.197), (1.85, 1.180),
@@ -61,7 +61,7 @@ COLLAR_START = Monotone((0.0, 1.128), (0.10, 1.138), (0.55, 1.205), (0.95, 1.238
 
 
 def _collar_rows(start: float, end: float, rows: int, off: float, raised: float) -> F64:
-    theta = np.linspace(-np.pi, np.pi, 97)
+    theta = np.linspace(-np.pi, np.pi, 65)
     low = COLLAR_END(np.abs(theta))
     t = np.linspace(start, end, rows)[:, None]
     # Open in a V at the front: there the collar begins lower.
@@ -72,11 +72,11 @@ def _collar_rows(start: float, end: float, rows: int, off: float, raised: float)
 
 def collar() -> list[Part]:
     parts = []
-    points = _collar_rows(0.0, 1.0, 11, 0.010, 0.006)
-    parts.append(cloth(points, grid(11, 97, flip=True), "navy", torso_weights(points)))
+    points = _collar_rows(0.0, 1.0, 9, 0.010, 0.006)
+    parts.append(cloth(points, grid(9, 65, flip=True), "navy", torso_weights(points)))
     for a, b in ((0.80, 0.86), (0.905, 0.935)):
-        points = _collar_rows(a, b, 3, 0.0175, 0.0)
-        parts.append(cloth(points, grid(3, 97, flip=True), "white", torso_weights(points)))
+        points = _collar_rows(a, b, 2, 0.0175, 0.0)
+        parts.append(cloth(points, grid(2, 65, flip=True), "white", torso_weights(points)))
     # Two stripes and a star on the white inside the V.
     theta = np.linspace(-1.0, 1.0, 25)
     for high, low in ((1.2225, 1.2185), (1.2155, 1.2135)):
@@ -93,7 +93,7 @@ def collar() -> list[Part]:
 def left_sleeve() -> list[Part]:
     x = SHOULDER_X + np.array([-0.034, -0.030, -0.018, 0.0, 0.020, 0.042, 0.062, 0.080, 0.092, 0.098])
     r = np.array([0.010, 0.026, 0.043, 0.056, 0.0635, 0.0655, 0.060, 0.050, 0.041, 0.039])
-    x, r = spline(np.stack([x, r], 1), 22).T
+    x, r = spline(np.stack([x, r], 1), 13).T
     points, tri, uv = tube(arm_path(x), np.stack([r, r], 1), 48)
     fold = np.cos(uv[:, 0] * 2 * np.pi * 12) * 0.0026 * smooth(uv[:, 1], 0.25, 0.7) * smooth(uv[:, 1], 1.0, 0.85)
     away = points - arm_path(points[:, 0])
@@ -105,17 +105,17 @@ def left_sleeve() -> list[Part]:
     out = [cloth(points, tri, "white", weights)]
     x = SHOULDER_X + np.array([0.092, 0.093, 0.110, 0.118, 0.117])
     r = np.array([0.040, 0.0455, 0.0440, 0.0450, 0.038])
-    points, tri, _ = tube(arm_path(x), np.stack([r, r], 1), 24)
+    points, tri, _ = tube(arm_path(x), np.stack([r, r], 1), 18)
     out.append(cloth(points, tri, "navy", arm_weights(points)))
     x = SHOULDER_X + np.array([0.1005, 0.101, 0.106, 0.1065])
-    points, tri, _ = tube(arm_path(x), np.tile([[0.043], [0.0465], [0.0462], [0.043]], (1, 2)), 24)
+    points, tri, _ = tube(arm_path(x), np.tile([[0.043], [0.0465], [0.0462], [0.043]], (1, 2)), 18)
     out.append(cloth(points, tri, "pink", arm_weights(points)))
     x = WRIST_X + np.array([-0.052, -0.051, -0.030, -0.012, -0.004, -0.005])
     r = np.array([0.022, 0.0275, 0.0265, 0.0290, 0.0315, 0.022])
-    points, tri, _ = tube(arm_path(x), np.stack([r, r], 1), 20)
+    points, tri, _ = tube(arm_path(x), np.stack([r, r], 1), 14)
     out.append(cloth(points, tri, "navy", arm_weights(points)))
     x = WRIST_X + np.array([-0.046, -0.0455, -0.039, -0.0385])
-    points, tri, _ = tube(arm_path(x), np.tile([[0.026], [0.0288], [0.0286], [0.026]], (1, 2)), 20)
+    points, tri, _ = tube(arm_path(x), np.tile([[0.026], [0.0288], [0.0286], [0.026]], (1, 2)), 14)
     out.append(cloth(points, tri, "white", arm_weights(points)))
     return out
 
@@ -123,14 +123,15 @@ def left_sleeve() -> list[Part]:
 def skirt() -> list[Part]:
     """Knife pleats: a saw along the hem that fades out at the waist; white over a pink lining frill."""
     parts = []
-    pleats, per = 22, 6
+    pleats, per = 22, 3
     n = pleats * per + 1
-    theta = np.linspace(-np.pi, np.pi, n)
-    phase = np.arange(n) % per / per
+    # Three points a pleat: where the saw turns, and just before it falls back.
+    phase = np.array([0.0, 0.62, 0.97])[np.arange(n) % per]
+    theta = -np.pi + 2 * np.pi * (np.arange(n) // per + phase) / pleats
     saw = np.interp(phase, [0, 0.62, 1.0], [-1.0, 1.0, -1.0])
     for low, wide, colour, cut in ((0.690, 0.078, "navy", (0.0, 1.0)), (0.690, 0.079, "white", (0.84, 0.89)),
                                    (0.672, 0.068, "pink", (0.75, 1.0))):  # fmt: skip
-        t = np.linspace(*cut, 12 if cut[0] == 0 else 4)
+        t = np.linspace(*cut, 7 if cut[0] == 0 else 3)
         y = 0.940 + (low - 0.940) * t
         flare = 0.0115 + wide * (1 - (1 - t) ** 1.5) * 0.93
         base = torso(theta[None], np.maximum(y, 0.80)[:, None], flare[:, None])
@@ -164,7 +165,7 @@ def _skirt_weights(points: F64) -> dict[str, F64]:
 
 def left_leg() -> list[Part]:
     out = []
-    y = np.concatenate([np.linspace(0.10, 0.38, 9), np.linspace(0.40, 0.47, 6), np.linspace(0.49, 0.585, 5)])
+    y = np.concatenate([np.linspace(0.10, 0.38, 7), np.linspace(0.40, 0.47, 5), np.linspace(0.50, 0.585, 3)])
     points, tri, _ = leg_tube(y, 0.0025)
     out.append(cloth(points, tri, "sock", leg_weights(points)))
     y = np.array([0.560, 0.561, 0.586, 0.588])
@@ -195,16 +196,16 @@ def bow(at: F64, size: float, weights: str, colour: str = "pink", length: float 
     """A ribbon: two loops, a knot and two ends of a ``length``, facing +Z; ``turn`` degrees about the vertical."""
     parts = []
     for sign in (1.0, -1.0):
-        t = np.linspace(0, 1, 9)
+        t = np.linspace(0, 1, 7)
         path = np.stack([sign * t * 1.0, 0.10 * np.sin(np.pi * t * 0.8), 0.05 * np.sin(np.pi * t)], 1)
         tall = np.interp(t, [0, 0.15, 0.6, 0.9, 1.0], [0.10, 0.20, 0.44, 0.42, 0.30])
         deep = np.interp(t, [0, 0.3, 0.7, 1.0], [0.08, 0.15, 0.12, 0.02])
-        points, tri, _ = tube(path, np.stack([tall, deep], 1), 12, up=(0, 0, 1))
+        points, tri, _ = tube(path, np.stack([tall, deep], 1), 10, up=(0, 0, 1))
         parts.append((points, tri))
         if length:
             path = np.stack([sign * (0.10 + 0.42 * t), -length * t, 0.02 + 0.04 * np.sin(np.pi * t)], 1)
             wide = np.interp(t, [0, 0.8, 1.0], [0.10, 0.24, 0.10])
-            points, tri, _ = tube(path, np.stack([wide, np.full(9, 0.03)], 1), 8, up=(0, 0, 1))
+            points, tri, _ = tube(path, np.stack([wide, np.full(7, 0.03)], 1), 6, up=(0, 0, 1))
             parts.append((points, tri))
     y = np.linspace(-0.2, 0.2, 5)
     knot = np.stack([0 * y, y, np.full(5, 0.06)], 1)

@@ -54,15 +54,15 @@ class Eye:
         return out
 
     def white(self) -> Part:
-        a, b = np.meshgrid(np.linspace(-0.150, 0.210, 16), np.linspace(-0.118, 0.118, 11))
+        a, b = np.meshgrid(np.linspace(-0.150, 0.210, 13), np.linspace(-0.118, 0.118, 9))
         points = self._on_sphere(a.ravel(), b.ravel(), RADIUS - 0.012)
         uv = np.stack([0.75 + np.clip(a.ravel() / 0.150, -1, 1) * 0.245, 0.25 - b.ravel() / 0.118 * 0.245], 1)
         normal = np.tile(unit(np.array([[0.25, 0.1, 1.0]])), (len(points), 1))
-        return Part(metres(points), grid(11, 16), uv, {"head": np.ones(len(points))}, normal)
+        return Part(metres(points), grid(9, 13), uv, {"head": np.ones(len(points))}, normal)
 
     def iris(self) -> Part:
         r = np.array([0.0, 0.3, 0.55, 0.78, 0.92, 1.0])
-        angle = np.linspace(0, 2 * np.pi, 41)
+        angle = np.linspace(0, 2 * np.pi, 33)
         rr, aa = (v.ravel() for v in np.meshgrid(r, angle, indexing="ij"))
         a, b = IRIS[0] * rr * np.cos(aa), IRIS[1] * rr * np.sin(aa)
         points = self._on_sphere(a, b, RADIUS)
@@ -70,7 +70,7 @@ class Eye:
         points -= (DISH * rim * (1 - rr**2))[:, None] * self.out
         uv = np.stack([0.25 + rr * np.cos(aa) * 0.247, 0.25 - rr * np.sin(aa) * 0.247], 1)
         normal = np.tile(unit(np.array([[0.25, 0.1, 1.0]])), (len(points), 1))
-        return Part(metres(points), grid(len(r), 41, flip=True), uv, {"leftEye": np.ones(len(points))}, normal)
+        return Part(metres(points), grid(len(r), 33, flip=True), uv, {"leftEye": np.ones(len(points))}, normal)
 
 
 def eye_parts(eye: Eye) -> list[Part]:

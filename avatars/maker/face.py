@@ -8,8 +8,8 @@ from avatars.maker import eye_curves, mouth_shapes
 from avatars.maker.atlas import FEATURES, cell
 from avatars.maker.curves import F64, bump, smooth
 from avatars.maker.face_grid import HALF, FaceGrid, Spread
-from avatars.maker.face_surface import depth
-from avatars.maker.mesh import Part, unit, vertex_normals
+from avatars.maker.face_surface import CAP_CENTRE, CAP_RADII, cap_edge, depth
+from avatars.maker.mesh import I64, Part, unit, vertex_normals
 from avatars.maker.skeleton import CHIN, H
 
 PROXY_CENTRE, PROXY_RADII = np.array([0.0, 0.42, -0.05]), np.array([0.42, 0.62, 0.45])
@@ -124,13 +124,20 @@ class Face:
 
     def part(self) -> Part:
         """The skin; UVs are the front view, x -0.5..0.5 over u, y 1.1..-0.1 over v."""
-        grid = self.grid
         skin = Part(
-            metres(self.rest), grid.triangles, front_uv(self.rest), {"head": np.ones(len(self.rest))},
+            metres(self.rest), self._seen(), front_uv(self.rest), {"head": np.ones(len(self.rest))},
             self.normals(), {k: v * H for k, v in self.moves.items()},
         )  # fmt: skip
         skin.morphs = {k: v for k, v in skin.morphs.items() if np.abs(v).max() > 1e-6}
         return skin
+
+    def _seen(self) -> I64:
+        """The skin's triangles without those that lie wholly under the hair's cap."""
+        away = (self.rest - CAP_CENTRE) / CAP_RADII
+        polar = np.degrees(np.arccos(np.clip(unit(away)[:, 1], -1, 1)))
+        hidden = polar < cap_edge(np.degrees(np.arctan2(away[:, 0], away[:, 2]))) - 9.0
+        triangles: I64 = self.grid.triangles
+        return triangles[~hidden[triangles].all(1)]
 
     def lid_wall(self) -> list[Part]:
         """A rim that runs from the lids into the head, so that nothing shows between lid and eye."""

@@ -12,7 +12,7 @@ from avatars.maker.face_surface import depth
 from avatars.maker.mesh import Part, grid, unit
 from avatars.maker.skeleton import H
 
-N = 33
+N = 27
 EYE_SHAPES = (*eye_curves.LIDS, *eye_curves.TILTS, "eyeSmile")
 
 

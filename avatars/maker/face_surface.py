@@ -64,3 +64,13 @@ def ring(y: F64, columns: F64, back: F64) -> F64:
     zb = WIDEST(y)[:, None] + (BACK(y) - WIDEST(y))[:, None] * -np.cos(back)
     rows = np.concatenate([np.stack([x, z], -1), np.stack([xb, zb], -1)], 1)
     return np.stack([rows[..., 0], np.broadcast_to(y[:, None], rows.shape[:2]), rows[..., 1]], -1)
+
+
+CAP_CENTRE, CAP_RADII = np.array([0.0, 0.555, -0.035]), np.array([0.452, 0.530, 0.520])
+"""The ellipsoid on which the hair lies, heights of the head."""
+
+
+def cap_edge(azimuth: ArrayLike) -> F64:
+    """Where the hair's cap ends: degrees down from the crown, ``azimuth`` degrees round from the front."""
+    out: F64 = np.interp(np.abs(azimuth), [0, 35, 60, 80, 100, 130, 180], [56, 58, 66, 88, 112, 124, 128])
+    return out

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from avatars.maker.curves import F64, smooth, spline
 from avatars.maker.face import metres
-from avatars.maker.face_surface import depth
+from avatars.maker.face_surface import CAP_CENTRE, CAP_RADII, cap_edge, depth
 from avatars.maker.mesh import Part, grid, unit, vertex_normals
 
-CENTRE, RADII = np.array([0.0, 0.555, -0.035]), np.array([0.452, 0.530, 0.520])
+CENTRE, RADII = CAP_CENTRE, CAP_RADII
 RING_AT = np.radians(47.0)
 """The ring of light lies this far from the crown; the texture has it at a quarter of a lock's length."""
 
@@ -61,9 +61,11 @@ def lock(
     strip: int = 0,
     chain: Chain | None = None,
     roll: float = 0.0,
+    across: int = 5,
 ) -> Part:
     """One lock. Its width is ``root`` at the start, 1 at ``full``, then tapers to a point; ``axis`` (K, 3): what its
-    outer side turns away from (the head's middle by default)."""
+    outer side turns away from (the head's middle by default); ``across``: points of its cross
+    section, the last below."""
     line = spline(guide, rows)
     t = np.linspace(0, 1, rows)
     rise = root + (1 - root) * smooth(t, 0.0, full)
@@ -81,7 +83,7 @@ def lock(
     if roll:
         c, s = np.cos(np.radians(roll)), np.sin(np.radians(roll))
         out, side = c * out + s * side, c * side - s * out
-    a = np.radians([180, 135, 90, 45, 0, -90])
+    a = np.radians([*np.linspace(180, 0, across - 1), -90])
     high = np.where(np.sin(a) >= 0, np.sin(a) * 1.0, np.sin(a) * 0.3)
     points = line[:, None] + np.cos(a)[None, :, None] * side[:, None] * w[:, None, None]
     points = (points + high[None, :, None] * out[:, None] * h[:, None, None]).reshape(-1, 3)
@@ -131,10 +133,9 @@ def weights_along(points: F64, chain: Chain | None) -> dict[str, F64]:
 
 def cap() -> Part:
     """The hair next to the skull: dark, seen between the locks."""
-    around, down = 40, 14
+    around, down = 32, 10
     azimuth = np.linspace(-180, 180, around + 1)
-    a = np.abs(azimuth)
-    edge = np.interp(a, [0, 35, 60, 80, 100, 130, 180], [56, 58, 66, 88, 112, 124, 128])
+    edge = cap_edge(azimuth)
     t = np.linspace(0, 1, down)[:, None]
     points = on_skull(np.tile(azimuth, (down, 1)), 0.5 + t * (edge - 0.5))
     # Thicker at the crown, where the locks leave a hole.
@@ -171,12 +172,12 @@ def fringe() -> list[Part]:
             np.asarray(_forehead((np.sin(np.radians(brow)) * 0.40 + x) / 2 + bend, 0.60, 0.085 + 0.012 * layer)),
             np.asarray(_forehead(x, y, 0.060 + 0.010 * layer)),
         ]  # fmt: skip
-        out.append(lock(guide, width, 0.034, rows=22, root=0.75, full=0.52, taper=0.75, strip=2))
+        out.append(lock(guide, width, 0.034, rows=15, root=0.75, full=0.52, taper=0.75, strip=2, across=6))
     # Thin strands in front, out of step with the locks.
     for root, brow, x, y in ((-9, -17, -0.085, 0.430), (20, 23, 0.112, 0.480), (-31, -45, -0.250, 0.430)):
         guide = [on_skull(root, 30, 1.05), on_skull(brow, 56, 1.052),
                  np.asarray(_forehead(x * 0.96 + 0.02, 0.60, 0.125)), np.asarray(_forehead(x, y, 0.085))]  # fmt: skip
-        out.append(lock(guide, 0.040, 0.016, rows=13, root=0.4, full=0.4, strip=2))
+        out.append(lock(guide, 0.040, 0.016, rows=9, root=0.4, full=0.4, strip=2))
     return out
 
 
@@ -190,17 +191,17 @@ def sides() -> Hair:
                          [0.352, -0.44, 0.250]])  # fmt: skip
         chain = Chain(f"hairSide{side}", "head", metres(np.array([main[2], main[3], main[4], main[5], main[7]]) * flip))
         hair.chains.append(chain)
-        hair.parts.append(lock(main * flip, 0.165, 0.042, 24, full=0.45, taper=0.9, chain=chain))
+        hair.parts.append(lock(main * flip, 0.165, 0.042, 16, full=0.45, taper=0.9, chain=chain))
         inner = main + np.array([0.012, 0.0, -0.065])
         inner[-1] = [0.400, -0.22, 0.16]
         inner[-2] = [0.380, -0.10, 0.155]
-        hair.parts.append(lock(inner * flip, 0.170, 0.040, 22, full=0.5, chain=chain))
+        hair.parts.append(lock(inner * flip, 0.170, 0.040, 14, full=0.5, chain=chain))
         thin = np.array([on_skull(60, 60, 1.05), [0.418, 0.42, 0.19], [0.370, 0.18, 0.262], [0.335, 0.0, 0.285],
                          [0.355, -0.17, 0.270]])  # fmt: skip
-        hair.parts.append(lock(thin * flip, 0.055, 0.02, 16, root=0.5, chain=chain))
+        hair.parts.append(lock(thin * flip, 0.055, 0.02, 11, root=0.5, chain=chain))
         ear = np.array([on_skull(84, 24, 1.0), on_skull(90, 58, 1.01), on_skull(92, 90, 0.985), [0.405, 0.32, -0.03],
                         [0.375, 0.14, 0.0], [0.385, -0.02, -0.02]])  # fmt: skip
-        hair.parts.append(lock(ear * flip, 0.24, 0.05, 18, root=0.7, full=0.6, strip=2))
+        hair.parts.append(lock(ear * flip, 0.24, 0.05, 12, root=0.7, full=0.6, strip=2))
     return hair
 
 
@@ -214,7 +215,7 @@ def crown() -> list[Part]:
         low = np.interp(abs(azimuth), [56, 90, 120, 180], [92, 100, 122, 128])
         guide = [on_skull(azimuth * 0.96, 6, s), on_skull(azimuth, 36, s * 1.008), on_skull(azimuth, 70, s * 1.008),
                  on_skull(azimuth * 1.01, low, s * 0.985)]  # fmt: skip
-        out.append(lock(guide, 0.235, 0.036, 15, root=0.35, full=0.55, taper=0.45, strip=2))
+        out.append(lock(guide, 0.235, 0.036, 10, root=0.35, full=0.55, taper=0.45, strip=2))
     return out
 
 
@@ -236,7 +237,7 @@ def back() -> Hair:
         ])  # fmt: skip
         chain = Chain(f"hairBack{k + 1}x", "head", metres(main[[2, 3, 4, 6]]), stiffness=1.2)
         hair.chains.append(chain)
-        hair.parts.append(lock(main, 0.275, 0.055, 22, root=0.8, full=0.55, taper=0.7, chain=chain))
+        hair.parts.append(lock(main, 0.275, 0.055, 13, root=0.8, full=0.55, taper=0.7, chain=chain))
     return hair
 
 
@@ -261,7 +262,7 @@ def tails() -> Hair:
             guide[-1] += np.array([0.06 * np.cos(turn * 2), 0.22 * ((k * 5) % 9) / 9, 0.05 * np.sin(turn)])
             core = axis - np.array([0.0, 0.0, 0.0])
             hair.parts.append(
-                lock(guide * flip, 0.185 if k % 3 else 0.15, 0.055, 24, root=0.22, full=0.38, taper=0.62,
+                lock(guide * flip, 0.185 if k % 3 else 0.15, 0.055, 15, root=0.22, full=0.38, taper=0.62,
                      axis=core * flip, strip=1, chain=chain)
             )  # fmt: skip
     return hair
