@@ -13,7 +13,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Qt, QTimer
 
 INTERVAL_MS = 33
-SLOWEST = 3
+SLOWEST = 2
 """Ticks between frames at most."""
 _MARGIN = 0.15
 """Of a tick: what a draw leaves free when it fits."""
