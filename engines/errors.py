@@ -28,5 +28,25 @@ class SessionError(EngineError):
     """A runtime refused a graph, a shape or an input."""
 
 
+class EngineFailure(EngineError):
+    """A loaded engine broke while it ran, or gave what are not numbers: no fault of the input. A spare may go on."""
+
+
+class SessionFailure(EngineFailure, SessionError):
+    """A runtime broke on a graph and inputs that it had taken."""
+
+
 class Cancelled(EngineError):
     """The user cancelled a long job."""
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether ``error`` means that the engine itself is broken, so that another one should go on in its place.
+
+    What the CUDA bindings raise counts, and so does a lack of memory; refusals of an input do not.
+    """
+    from engines.trt.flavours import TensorRTError
+
+    if isinstance(error, EngineFailure | TensorRTError | MemoryError):
+        return True
+    return type(error).__module__.partition(".")[0] == "pycuda"

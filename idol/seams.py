@@ -235,10 +235,12 @@ class LanguageModel(Protocol):
         ...
 
     def generate(
-        self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool]
+        self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool], said: str = ""
     ) -> Iterator[str]:
         """Yield text pieces as they are decoded (never half a character). Ends at a stop, ``max_tokens`` or when
-        ``cancelled()`` turns true, which is asked before each token. Closing the iterator stops decoding too."""
+        ``cancelled()`` turns true, which is asked before each token. Closing the iterator stops decoding too.
+
+        ``said`` is how the reply begins already, ``max_tokens`` included; only what follows it is yielded."""
         ...
 
     @property

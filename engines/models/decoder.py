@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import Cancelled, SessionError
+from engines.errors import Cancelled, SessionError, SessionFailure
 from engines.models.decoder_config import DecoderConfig
 from engines.models.decoder_weights import DecoderWeights
 from engines.models.gguf_file import GgufFile, dequantise
@@ -264,7 +264,9 @@ class Decoder:
         try:
             self.session.native.run_with_iobinding(binding)
         except Exception as error:  # onnxruntime raises its own classes, all derived from Exception
-            raise SessionError(f"The language model failed on {len(ids)} tokens at {cache.length}: {error}") from error
+            raise SessionFailure(
+                f"The language model failed on {len(ids)} tokens at {cache.length}: {error}"
+            ) from error
         cache.ids.extend(ids)
         # Outputs come in the order they were bound; logits were bound last.
         logits: NDArray[np.float32] = binding.get_outputs()[-1].numpy()[0, -1]

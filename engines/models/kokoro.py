@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import EngineError, ModelFileError, SessionError
+from engines.errors import EngineError, ModelFileError, SessionError, SessionFailure
 from engines.models import kokoro_graph as graph
 from engines.models.kokoro_plain import RATES, weights_name
 from engines.models.kokoro_source import HarmonicSource
@@ -147,7 +147,7 @@ class KokoroEngine:
                 inputs[weights_name(rate)] = time_weights(end - begin, rate, begin, total - end)
         audio = self._timed("D", seconds, inputs)[graph.AUDIO].reshape(-1)
         if not np.isfinite(audio).all():
-            raise SessionError("The voice engine gave sound that is not a number.", "Report this with the text.")
+            raise SessionFailure("The voice engine gave sound that is not a number.", "Report this with the text.")
         ends = np.clip(np.cumsum(durations), begin, end) - begin
         return Synthesis(audio, np.diff(ends, prepend=0), seconds)
 

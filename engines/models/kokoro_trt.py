@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import Cancelled, SessionError
+from engines.errors import Cancelled, SessionError, SessionFailure
 from engines.models import kokoro_graph as graph
 from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis, source_model
 from engines.models.kokoro_source import HarmonicSource
@@ -169,7 +169,7 @@ class TensorRTKokoro(KokoroEngine):
         audio = self._host("D", inputs)[graph.AUDIO].reshape(-1).astype(np.float32)
         if not np.isfinite(audio).all():
             if not any(isinstance(session, TensorRTSession) for session in self._parts.values()):
-                raise SessionError("The voice engine gave sound that is not a number.", "Report this with the text.")
+                raise SessionFailure("The voice engine gave sound that is not a number.", "Report this with the text.")
             log.error("the voice gave sound that is not a number on the card; the spare on the CPU takes over")
             self._use_spares("gave sound that is not a number")
             return self.synthesise(ids, voice, speed, whole=whole, forced=forced)

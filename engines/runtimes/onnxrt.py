@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.errors import ModelFileError, SessionError
+from engines.errors import ModelFileError, SessionError, SessionFailure
 from engines.session import Array, Session
 
 _DTYPES: dict[str, type[np.generic]] = {
@@ -118,7 +118,7 @@ class OnnxRuntimeSession(Session):
         try:
             values = session.run(list(names), dict(inputs))
         except Exception as error:
-            raise SessionError(f"{self.name}: the run failed: {error}") from error
+            raise SessionFailure(f"{self.name}: the run failed: {error}") from error
         return dict(zip(names, values, strict=True))
 
     @property

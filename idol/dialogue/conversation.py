@@ -80,8 +80,7 @@ class Conversation:
         self._prompts: PromptBuilder | None = None
         self._unprimed: list[Language] = list(LANGUAGES)
         if llm is not None:
-            budget = llm.context_length - self._sampling.max_tokens - 16
-            self._prompts = PromptBuilder(persona, llm.count_tokens, budget)
+            self._prompts = self._builder(llm)
 
     @property
     def info(self) -> RuntimeInfo:
@@ -108,6 +107,12 @@ class Conversation:
         if self._llm.prime(self._prompts.constant(language), interrupted):
             self._unprimed.remove(language)
         return bool(self._unprimed)
+
+    def renew(self) -> None:
+        """Another model answers behind the same ``llm`` from now on: nothing is primed, and its context is another."""
+        if self._llm is not None:
+            self._prompts = self._builder(self._llm)
+            self._unprimed = list(LANGUAGES)
 
     def understand(self, turn: Turn) -> tuple[Understanding, str]:
         return self._understander.read(turn)
@@ -211,6 +216,9 @@ class Conversation:
             close = getattr(pieces, "close", None)
             if close is not None:
                 close()
+
+    def _builder(self, llm: LanguageModel) -> PromptBuilder:
+        return PromptBuilder(self._persona, llm.count_tokens, llm.context_length - self._sampling.max_tokens - 16)
 
     def _seed(self) -> int | None:
         return next(self._seeds) if self._sampling.seed is not None else None

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engines.errors import Cancelled
-from engines.models.decoder import common_length
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import Cancelled, EngineFailure
+from engines.models.decoder import Candidates, common_length
 from engines.models.families import ChatModel, Progress, load_chat_model, load_trt_chat_model
 from idol.dialogue.sampler import Sampler
 from idol.dialogue.stop_strings import Detokenizer, StopStrings
@@ -66,13 +69,17 @@ class DecoderLanguageModel:
         return True
 
     def generate(
-        self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool]
+        self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool], said: str = ""
     ) -> Iterator[str]:
-        """Yield the reply's text. Raises ``SessionError`` when the prompt does not fit the context."""
+        """Yield the reply's text after ``said``. Raises ``SessionError`` when the prompt does not fit the context, and
+        what ``engines.errors.is_failure`` knows when the engine breaks."""
         model, decoder = self._model, self._model.decoder
         sampler, stops = Sampler(sampling), StopStrings(sampling.stop)
         detokenizer = Detokenizer(model.tokenizer.decode)
-        prompt = self._encode(messages, reply=True)
+        spoken = model.tokenizer.encode(said) if said else []
+        for token in spoken:
+            sampler.accept(token)
+        prompt = [*self._encode(messages, reply=True), *spoken]
         decoder.full_logits = not 0 < sampling.top_k <= _MOST_CANDIDATES and sampling.temperature > 0
         reused = decoder.reusable(prompt)
         started = time.perf_counter()
@@ -85,8 +92,11 @@ class DecoderLanguageModel:
             except Cancelled:
                 return
             decode_began = prefilled = time.perf_counter()
-            limit = min(sampling.max_tokens, decoder.capacity - len(prompt))
+            limit = min(sampling.max_tokens - len(spoken), decoder.capacity - len(prompt))
             while decoded < limit and not cancelled():
+                if not _are_numbers(logits):
+                    decoder.cache.reset()  # whatever it holds is not to be trusted either
+                    raise EngineFailure(f"The language model {model.summary.name} gave logits that are not numbers.")
                 token = sampler.draw(logits)
                 decoded += 1
                 if token in model.tokenizer.eos_ids:
@@ -124,6 +134,11 @@ class DecoderLanguageModel:
 
     def _encode(self, messages: Sequence[ChatMessage], *, reply: bool) -> list[int]:
         return self._model.template.encode([(m.role, m.content) for m in messages], reply=reply)
+
+
+def _are_numbers(logits: NDArray[np.float32] | Candidates) -> bool:
+    values = logits.logits if isinstance(logits, Candidates) else logits
+    return bool(np.isfinite(values).all())
 
 
 def load_language_model(

@@ -22,16 +22,19 @@ from idol.dialogue.history import History
 from idol.dialogue.language_model import DecoderLanguageModel, load_language_model, measure_speed
 from idol.dialogue.moderation import Blocklist
 from idol.dialogue.persona import Persona, default_persona, load_persona
+from idol.dialogue.standby import StandbyLanguageModel
 from idol.face.behaviour import BehaviourMixer
 from idol.face.planner import RulePlanner
 from idol.face.track import FaceTrack
-from idol.seams import LANGUAGES, Language, Sampling
+from idol.seams import LANGUAGES, Language, RuntimeInfo, Sampling
 from idol.settings import Settings, data_dir
-from idol.show.cast import Engines, Notify
+from idol.show.cast import Engines, Notify, Tell
 from idol.show.health import make_monitor, watch_card_of
+from idol.show.interface import Notice
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
-from idol.voice import load_voice
+from idol.voice import KokoroVoice, load_voice
+from idol.voice.standby import StandbySynthesiser
 
 if TYPE_CHECKING:
     from engines.trt.device import Device
@@ -56,16 +59,18 @@ def make_show(
     """
 
     def load(notify: Notify, cancelled: Callable[[], bool]) -> Engines:
-        return _load(settings, health, notify, cancelled, with_llm, seed, remember)
+        return _load(settings, health, notify, show.announce, cancelled, with_llm, seed, remember)
 
     health = make_monitor(settings.health)
-    return Show(load, BehaviourMixer(), yielding=pictured, health=health)
+    show = Show(load, BehaviourMixer(), yielding=pictured, health=health)
+    return show
 
 
 def _load(
     settings: Settings,
     health: HealthMonitor,
     notify: Notify,
+    tell: Tell,
     cancelled: Callable[[], bool],
     with_llm: bool,
     seed: int | None,
@@ -76,11 +81,11 @@ def _load(
     if device is not None:
         watch_card_of(device, health)
         try:
-            return _load_on(device, settings, persona, notify, cancelled, with_llm, seed, remember)
+            return _load_on(device, settings, persona, notify, tell, cancelled, with_llm, seed, remember)
         except TensorRTError as error:
             log.warning("the CPU takes over: %s", error)
             notify(f"the CPU takes over: {error.message}", None)
-    return _load_on(None, settings, persona, notify, cancelled, with_llm, seed, remember)
+    return _load_on(None, settings, persona, notify, tell, cancelled, with_llm, seed, remember)
 
 
 def open_device(wanted: str, notify: Notify) -> Device | None:
@@ -104,6 +109,7 @@ def _load_on(
     settings: Settings,
     persona: Persona,
     notify: Notify,
+    tell: Tell,
     cancelled: Callable[[], bool],
     with_llm: bool,
     seed: int | None,
@@ -127,7 +133,9 @@ def _load_on(
         llm = _load_llm(settings, notify, cancelled, device) if with_llm else None
         if llm is not None:
             owned.callback(llm.close)
+        voices = StandbySynthesiser(voice, *_spare_voices(settings, device))
         conversation = _conversation(settings, persona, llm, seed, remember)
+        _announce_switches(conversation, llm, voices, tell)
         language = _first_language()
         notify(f"her memory of who she is ({language})", None)
         conversation.prime(language, cancelled)
@@ -136,11 +144,51 @@ def _load_on(
         _stop_if(cancelled)
         owned.pop_all()  # the show closes them from here on
     line = SpeechLine(open_output(settings.audio), RulePlanner(), FaceTrack())
-    chores = [partial(voice.preload, (other,)) for other in LANGUAGES if other != language]
+    chores: list[Callable[[], None]] = [partial(voice.preload, (other,)) for other in LANGUAGES if other != language]
+    if device is not None:  # the card's spares wait in the computer's memory, ready
+        chores += [*([llm.prepare_spare] if llm is not None else []), voices.prepare_spare]
     return Engines(
-        conversation, voice, line, settings.voice.name_for, settings.voice.speed, [*chores],
+        conversation, voices, line, settings.voice.name_for, settings.voice.speed, [*chores],
         device.close if device is not None else lambda: None,
     )  # fmt: skip
+
+
+def _spare_voices(settings: Settings, device: Device | None) -> list[Callable[[], KokoroVoice]]:
+    """The voice on the CPU, for a card. The CPU's own has no other."""
+    return [partial(load_voice, files_dir() / "kokoro", threads=settings.llm.threads)] if device is not None else []
+
+
+def _spare_llms(settings: Settings, path: Path, device: Device | None) -> list[Callable[[], DecoderLanguageModel]]:
+    """What answers when the model of ``path`` breaks: for a card the same on the CPU; then the smallest other one."""
+    others = [model_file(name) for name in (SMALL, MEDIUM, LARGE)]
+    chosen = [path] if device is not None else []
+    chosen += [other for other in others if other is not None and other != path][:1]
+    return [
+        partial(load_language_model, spare, threads=settings.llm.threads, context=settings.llm.context)
+        for spare in chosen
+    ]
+
+
+def _announce_switches(
+    conversation: Conversation, llm: StandbyLanguageModel | None, voice: StandbySynthesiser, tell: Tell
+) -> None:
+    def announce(broken: RuntimeInfo, now: RuntimeInfo, error: Exception) -> None:
+        why = error.message if isinstance(error, EngineError) else str(error)
+        tell(
+            Notice(
+                "warning",
+                f"{broken.model} on {broken.runtime} failed: {why} {now.model} on {now.runtime} goes on in its place.",
+                "Start Idol again to try the first one again.",
+            )
+        )
+
+    def renew(broken: RuntimeInfo, now: RuntimeInfo, error: Exception) -> None:
+        conversation.renew()
+        announce(broken, now, error)
+
+    voice.on_failure(announce)
+    if llm is not None:
+        llm.on_failure(renew)
 
 
 def _stop_if(cancelled: Callable[[], bool]) -> None:
@@ -153,7 +201,7 @@ def _stage(notify: Notify, what: str) -> Callable[[float, str], None]:
 
 
 def _conversation(
-    settings: Settings, persona: Persona, llm: DecoderLanguageModel | None, seed: int | None, remember: bool
+    settings: Settings, persona: Persona, llm: StandbyLanguageModel | None, seed: int | None, remember: bool
 ) -> Conversation:
     return Conversation(
         llm,
@@ -180,7 +228,7 @@ def _first_language() -> Language:
 
 def _load_llm(
     settings: Settings, notify: Notify, cancelled: Callable[[], bool], device: Device | None
-) -> DecoderLanguageModel:
+) -> StandbyLanguageModel:
     wanted = settings.llm.model
     names = (LARGE, MEDIUM, SMALL) if wanted == "auto" else (wanted,)
     present = [name for name in names if model_file(name) is not None]
@@ -206,8 +254,9 @@ def _load_llm(
             cancelled=cancelled,
             device=device,
         )
+        spares = _spare_llms(settings, path, device)
         if device is not None or wanted != "auto" or last or known is not None:
-            return model
+            return StandbyLanguageModel(model, *spares)
         notify("measuring this machine (once)", None)
         try:
             measure_speed(model, 4)
@@ -219,7 +268,7 @@ def _load_llm(
             raise
         speeds.put(path, speed)
         if speed >= ENOUGH_TOKENS_PER_SECOND:
-            return model
+            return StandbyLanguageModel(model, *spares)
         model.close()
     raise EngineError("No language model could be loaded.")
 

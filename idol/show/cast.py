@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from idol.seams import Clause, GenerationStats, Language, Output, RuntimeInfo, Synthesiser, Turn, Understanding
+from idol.show.interface import ShowEvent
 from idol.show.speech_line import SpeechLine
 
 Notify = Callable[[str, float | None], None]
+Tell = Callable[[ShowEvent], None]
 
 
 class Mind(Protocol):

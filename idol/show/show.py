@@ -112,6 +112,10 @@ class Show:
         for turn in self._queue.clear():
             self._emit(TurnEnded(turn.id, "cancelled", ""))
 
+    def announce(self, event: ShowEvent) -> None:
+        """Give subscribers an event from around the show, on the calling thread."""
+        self._emit(event)
+
     def pose(self, now: float) -> FacePose:
         """Her face at ``now``: speech at the device's position, emotion and idle life on top."""
         engines = self._engines

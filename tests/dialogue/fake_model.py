@@ -51,7 +51,7 @@ class FakeModel:
         return True
 
     def generate(
-        self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool]
+        self, messages: Sequence[ChatMessage], sampling: Sampling, cancelled: Callable[[], bool], said: str = ""
     ) -> Iterator[str]:
         if self.count_tokens(messages) + sampling.max_tokens > self.context_length:
             raise RuntimeError(f"the prompt has {self.count_tokens(messages)} tokens")
@@ -60,7 +60,7 @@ class FakeModel:
         reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
         self.generations_open += 1
         try:
-            for start in range(0, len(reply), self._piece):
+            for start in range(len(said), len(reply), self._piece):
                 if cancelled():
                     return
                 self.pieces_given += 1
