@@ -28,9 +28,13 @@ Background = tuple[float, float, float, float]
 
 
 class AvatarRenderer:
-    """Use between ``load`` and ``release`` with the same context current."""
+    """Use between ``load`` and ``release`` with the same context current.
 
-    def __init__(self) -> None:
+    ``cheap`` is for machines where the CPU draws: textures are filtered on one level only.
+    """
+
+    def __init__(self, *, cheap: bool = False) -> None:
+        self._cheap = cheap
         self.lighting: Lighting = LIGHTINGS[DEFAULT_LIGHTING]
         self.outlines = True
         self._avatar: Avatar | None = None
@@ -67,7 +71,7 @@ class AvatarRenderer:
         largest = max((len(blend.offsets) * 2 for blend in avatar.blends), default=0)
         if largest > limit or len(avatar.palette) * 3 > limit:
             raise RenderError(f"The avatar needs {largest} texels in a buffer; this graphics card allows {limit}.")
-        self._resources = build_resources(avatar, self._frame.nbytes)
+        self._resources = build_resources(avatar, self._frame.nbytes, self._cheap)
         try:
             self._choose_programs(avatar)
         except RenderError:

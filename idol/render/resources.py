@@ -73,18 +73,18 @@ class Resources:
             held.clear()
 
 
-def build_resources(avatar: Avatar, frame_bytes: int) -> Resources:
-    """Upload an avatar. Needs a current context; the caller checks GL's error."""
+def build_resources(avatar: Avatar, frame_bytes: int, cheap: bool = False) -> Resources:
+    """Upload an avatar. Needs a current context; the caller checks GL's error. ``cheap``: see ``AvatarRenderer``."""
     out = Resources()
     try:
-        _build(out, avatar, frame_bytes)
+        _build(out, avatar, frame_bytes, cheap)
     except BaseException:
         out.release()
         raise
     return out
 
 
-def _build(out: Resources, avatar: Avatar, frame_bytes: int) -> None:
+def _build(out: Resources, avatar: Avatar, frame_bytes: int, cheap: bool) -> None:
     data = avatar.data
     out.materials = [*data.materials, Material(name="default", metallic=0.0)]
     uploaded: dict[tuple[int, bool], int] = {}
@@ -95,7 +95,7 @@ def _build(out: Resources, avatar: Avatar, frame_bytes: int) -> None:
             if use is not None:
                 key = (use.texture, srgb)
                 if key not in uploaded:
-                    uploaded[key] = _texture(out, data.textures[use.texture], srgb)
+                    uploaded[key] = _texture(out, data.textures[use.texture], srgb, cheap)
                 units.append((unit, uploaded[key]))
         out.units.append(tuple(units))
     out.palette_buffer, out.palette_texture = _texel_buffer(out, max(avatar.palette.nbytes, 48))
@@ -128,7 +128,7 @@ def _texel_buffer(out: Resources, size: int) -> tuple[int, int]:
     return buffer, texture
 
 
-def _texture(out: Resources, texture: Texture, srgb: bool) -> int:
+def _texture(out: Resources, texture: Texture, srgb: bool, cheap: bool) -> int:
     name = int(GL.glGenTextures(1))
     out.textures.append(name)
     GL.glBindTexture(GL.GL_TEXTURE_2D, name)
@@ -141,6 +141,8 @@ def _texture(out: Resources, texture: Texture, srgb: bool) -> int:
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_MAG_FILTER, texture.mag_filter)
     # Exporters write LINEAR for "do not care"; without mipmaps a figure seen whole would shimmer.
     wanted = GL.GL_LINEAR_MIPMAP_LINEAR if texture.min_filter == GL.GL_LINEAR else texture.min_filter
+    if cheap and wanted == GL.GL_LINEAR_MIPMAP_LINEAR:
+        wanted = GL.GL_LINEAR_MIPMAP_NEAREST  # one level read instead of two
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_MIN_FILTER, wanted)
     if wanted not in (GL.GL_NEAREST, GL.GL_LINEAR):
         GL.glGenerateMipmap(GL.GL_TEXTURE_2D)

@@ -18,6 +18,7 @@ from idol.render.gl import RenderError
 from idol.render.hidden_context import window_samples
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
 from idol.render.renderer import AvatarRenderer, Background
+from idol.render.small_target import SmallTarget, reduced
 from idol.render.surface_format import gl_format
 from idol.seams import FacePose
 
@@ -49,7 +50,9 @@ class AvatarView(QOpenGLWidget):
         self.setFormat(gl_format(window_samples()))
         self.setMinimumSize(160, 160)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._renderer = AvatarRenderer()
+        self._slow = window_samples() == 0
+        self._renderer = AvatarRenderer(cheap=self._slow)
+        self._small = SmallTarget()
         self._avatar: Avatar | None = None
         self._pending = False
         self._ready = False
@@ -176,6 +179,7 @@ class AvatarView(QOpenGLWidget):
         if self._ready and self.context() is not None:
             self.makeCurrent()
             self._renderer.release()
+            self._small.release()
             self.doneCurrent()
         self._pending = True
 
@@ -186,6 +190,7 @@ class AvatarView(QOpenGLWidget):
         # Reparenting and driver resets give a new context: what the old one held is gone.
         context.aboutToBeDestroyed.connect(self._lose_context, Qt.ConnectionType.DirectConnection)
         self._renderer.forget()
+        self._small.forget()
         self._ready, self._pending = True, True
 
     def _lose_context(self) -> None:
@@ -194,6 +199,7 @@ class AvatarView(QOpenGLWidget):
         self._ready = False
         self.makeCurrent()
         self._renderer.release()
+        self._small.release()
         self.doneCurrent()
         self._pending = True
 
@@ -202,13 +208,20 @@ class AvatarView(QOpenGLWidget):
             if self._pending:
                 self._load()
             ratio = self.devicePixelRatioF()
-            self._renderer.draw(
-                self._camera, round(self.width() * ratio), round(self.height() * ratio), self._background
-            )
+            self._draw(round(self.width() * ratio), round(self.height() * ratio))
         except RenderError as error:
             self._fail(str(error))
             return
         self.frames_drawn += 1
+
+    def _draw(self, width: int, height: int) -> None:
+        small = reduced(width, height) if self._slow else (width, height)
+        if small == (width, height):
+            self._renderer.draw(self._camera, width, height, self._background)
+            return
+        self._small.bind(*small)
+        self._renderer.draw(self._camera, *small, self._background)
+        self._small.stretch(self.defaultFramebufferObject(), width, height)
 
     def _load(self) -> None:
         self._pending = False

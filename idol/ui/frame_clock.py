@@ -15,8 +15,12 @@ from PySide6.QtCore import QObject, Qt, QTimer
 INTERVAL_MS = 33
 SLOWEST = 2
 """Ticks between frames at most."""
-_MARGIN = 0.15
-"""Of a tick: what a draw leaves free when it fits."""
+FIRST_TRY, LAST_TRY = 10.0, 160.0
+"""Seconds until the quick beat is tried again, at first and at most."""
+_KEEP = 24
+"""Frames that a beat is judged by."""
+_TOLERANCE = 0.25
+"""Of a tick: a frame that begins later than this is late."""
 
 
 class FrameStats:
@@ -53,47 +57,44 @@ class FrameStats:
 class Pacer:
     """When frames begin: a grid of whole ticks, every ``divider``-th of which is drawn. Knows no timer; seconds.
 
-    Draws that almost fill a tick would begin now one, now two ticks apart; a steady slower beat looks smoother."""
+    Where frames keep beginning late, each would come one or two ticks after the other as chance has it; a steady slower
+    beat looks smoother. The quick beat is tried again after ``FIRST_TRY``, then ever more rarely while it fails.
+    """
 
-    def __init__(self, tick: float = INTERVAL_MS / 1000, keep: int = 31) -> None:
+    def __init__(self, tick: float = INTERVAL_MS / 1000) -> None:
         self.tick = tick
         self.divider = 1
-        self._costs: deque[float] = deque(maxlen=keep)
+        self._late: deque[bool] = deque(maxlen=_KEEP)
         self._due: float | None = None
+        self._wait = FIRST_TRY
+        self._try_at = 0.0
 
     def begun(self, now: float) -> float:
         """A frame begins at ``now``; when the next one shall begin. A late frame is late once: the grid stays."""
-        slot = self.tick * self.divider
         due = now if self._due is None else self._due
+        self._late.append(now > due + _TOLERANCE * self.tick)
+        self._choose(now)
+        slot = self.tick * self.divider
         # Beginnings that were missed altogether are left out, not made up for.
         self._due = due + slot * max(1, int((now - due) // slot) + 1)
         return self._due
 
-    def drawn(self, cost: float) -> None:
-        """A frame took ``cost`` from its beginning until it was painted."""
-        self._costs.append(cost)
-        half = len(self._costs) // 2
-        if len(self._costs) < 9:
-            return
-        ordered = sorted(self._costs)
-        slot = self.tick * self.divider
-        if self.divider < SLOWEST and (ordered[half] > slot - _MARGIN * self.tick or self._overruns(slot) > half // 5):
-            self._beat(self.divider + 1)
-        elif self.divider > 1 and len(self._costs) == self._costs.maxlen:
-            shorter = slot - self.tick
-            if ordered[half] < shorter - 2 * _MARGIN * self.tick and self._overruns(shorter - _MARGIN * self.tick) == 0:
-                self._beat(self.divider - 1)
-
-    def _overruns(self, slot: float) -> int:
-        return sum(cost > slot for cost in self._costs)
-
-    def _beat(self, divider: int) -> None:
-        self.divider = divider
-        self._costs.clear()
-
     def reset(self) -> None:
         self._due = None
-        self._costs.clear()
+        self._late.clear()
+
+    def _choose(self, now: float) -> None:
+        full = len(self._late) == _KEEP
+        if self.divider < SLOWEST and full and sum(self._late) > _KEEP // 4:
+            self.divider += 1
+            self._late.clear()
+            self._try_at = now + self._wait
+            self._wait = min(2 * self._wait, LAST_TRY)
+        elif self.divider > 1 and now >= self._try_at:
+            self.divider -= 1
+            self._late.clear()
+        elif self.divider == 1 and full and now > self._try_at + 2 * self._wait:
+            self._wait = FIRST_TRY  # it has kept the quick beat for long
 
 
 class FrameClock(QObject):
@@ -110,15 +111,10 @@ class FrameClock(QObject):
         self._clock = clock
         self.stats = FrameStats()
         self.pacer = Pacer()
-        self._began = 0.0
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._tick)
-        # Comes after the posted painting: the event loop serves timers of no length last.
-        self._after = QTimer(self)
-        self._after.setSingleShot(True)
-        self._after.timeout.connect(self._painted)
 
     def start(self) -> None:
         self.pacer.reset()
@@ -126,16 +122,10 @@ class FrameClock(QObject):
 
     def stop(self) -> None:
         self._timer.stop()
-        self._after.stop()
 
     def _tick(self) -> None:
         now = self._clock()
         self.stats.tick(now)
-        self._began = now
         due = self.pacer.begun(now)
         self._timer.start(max(0, round((due - now) * 1000)))
-        self._after.start(0)
         self._frame(now)
-
-    def _painted(self) -> None:
-        self.pacer.drawn(self._clock() - self._began)
