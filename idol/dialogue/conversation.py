@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from engines.errors import Cancelled, EngineError
 from idol.dialogue.character_guard import CharacterGuard, is_opening, tidy
 from idol.dialogue.clauses import ClauseSplitter
 from idol.dialogue.history import History
@@ -114,6 +115,35 @@ class Conversation:
             self._prompts = self._builder(self._llm)
             self._unprimed = list(LANGUAGES)
 
+    def rehearse(self, llm: LanguageModel, interrupted: Callable[[], bool]) -> Language:
+        """Prefill ``llm`` with what the next prompt will probably begin with; returns the language primed.
+
+        May run on another thread while the conversation goes on. Raises ``EngineError`` where the persona does not fit
+        the model's context, ``Cancelled`` when ``interrupted()`` turns true.
+        """
+        history = self._history.exchanges
+        primed = [language for language in LANGUAGES if language not in self._unprimed]
+        language = history[-1].language if history else (primed or LANGUAGES)[0]
+        prompts, budget = self._builder(llm), self._budget(llm)
+        constant = prompts.constant(language)
+        if llm.count_tokens(constant) > budget:
+            raise EngineError(
+                f"The persona takes {llm.count_tokens(constant)} tokens, the context leaves it {budget}.",
+                "Shorten the persona or choose a model with a longer context.",
+            )
+        if not llm.prime(constant, interrupted) or not llm.anticipate(
+            prompts.build("", language, history)[:-1], interrupted
+        ):
+            raise Cancelled("The other model was not needed any more.")
+        return language
+
+    def adopt(self, llm: LanguageModel, primed: Language) -> LanguageModel | None:
+        """Answer with ``llm`` from the next turn on; returns the one before, for closing. History stays."""
+        before, self._llm = self._llm, llm
+        self.renew()
+        self._unprimed.remove(primed)
+        return before
+
     def understand(self, turn: Turn) -> tuple[Understanding, str]:
         return self._understander.read(turn)
 
@@ -218,7 +248,10 @@ class Conversation:
                 close()
 
     def _builder(self, llm: LanguageModel) -> PromptBuilder:
-        return PromptBuilder(self._persona, llm.count_tokens, llm.context_length - self._sampling.max_tokens - 16)
+        return PromptBuilder(self._persona, llm.count_tokens, self._budget(llm))
+
+    def _budget(self, llm: LanguageModel) -> int:
+        return llm.context_length - self._sampling.max_tokens - 16
 
     def _seed(self) -> int | None:
         return next(self._seeds) if self._sampling.seed is not None else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engines.errors import Cancelled, EngineError, ModelFileError
 from engines.health import HealthMonitor
+from engines.standby import close_broken
 from engines.store import files_dir
 from engines.trt.flavours import TensorRTError, choose
 from idol.audio import open_output
@@ -26,11 +27,11 @@ from idol.dialogue.standby import StandbyLanguageModel
 from idol.face.behaviour import BehaviourMixer
 from idol.face.planner import RulePlanner
 from idol.face.track import FaceTrack
-from idol.seams import LANGUAGES, Language, RuntimeInfo, Sampling
+from idol.seams import LANGUAGES, ChatMessage, Language, RuntimeInfo, Sampling
 from idol.settings import Settings, data_dir
-from idol.show.cast import Engines, Notify, Tell
+from idol.show.cast import Candidate, Engines, Notify, Prepare, Tell
 from idol.show.health import make_monitor, watch_card_of
-from idol.show.interface import Notice
+from idol.show.interface import Notice, SwapKind
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
 from idol.voice import KokoroVoice, load_voice
@@ -124,12 +125,7 @@ def _load_on(
             cancelled=cancelled,
         )  # fmt: skip
         owned.callback(voice.close)
-        for language in LANGUAGES:
-            if settings.voice.name_for(language) not in voice.voices():
-                raise ModelFileError(
-                    f"The voice {settings.voice.name_for(language)!r} of the settings is not installed.",
-                    f"Installed voices: {', '.join(voice.voices(language))}.",
-                )
+        _check_voices(settings, voice)
         llm = _load_llm(settings, notify, cancelled, device) if with_llm else None
         if llm is not None:
             owned.callback(llm.close)
@@ -150,6 +146,7 @@ def _load_on(
     return Engines(
         conversation, voices, line, settings.voice.name_for, settings.voice.speed, [*chores],
         device.close if device is not None else lambda: None,
+        *_swaps(settings, conversation, llm, voices, tell, device),
     )  # fmt: skip
 
 
@@ -169,8 +166,84 @@ def _spare_llms(settings: Settings, path: Path, device: Device | None) -> list[C
     ]
 
 
+def _check_voices(settings: Settings, voice: KokoroVoice) -> None:
+    for language in LANGUAGES:
+        if settings.voice.name_for(language) not in voice.voices():
+            raise ModelFileError(
+                f"The voice {settings.voice.name_for(language)!r} of the settings is not installed.",
+                f"Installed voices: {', '.join(voice.voices(language))}.",
+            )
+
+
+def _swaps(
+    settings: Settings,
+    conversation: Conversation,
+    llm: StandbyLanguageModel | None,
+    voices: StandbySynthesiser,
+    tell: Tell,
+    device: Device | None,
+) -> tuple[dict[SwapKind, Prepare], str]:
+    """What can be exchanged while the show runs, and why the rest cannot."""
+    if device is not None:
+        return {}, (
+            f"Engines on {device.card.name} are not exchanged while the show runs yet. "
+            "Choose the model in the settings and start Idol again."
+        )
+
+    def another_llm(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
+        path = model_file(name)
+        if path is None:
+            raise ModelFileError(
+                f"The language model {name!r} is not on this machine.", f"Fetch it: main.py models fetch {name}."
+            )
+        model = load_language_model(
+            path, threads=settings.llm.threads, context=settings.llm.context,
+            progress=_stage(notify, "language model"), cancelled=cancelled,
+        )  # fmt: skip
+        try:
+            _stop_if(cancelled)
+            for _ in model.generate([ChatMessage("user", "Hello")], Sampling(temperature=0, max_tokens=2), cancelled):
+                pass  # an engine that is broken shows it here, and not on the stage
+            notify(f"her memory of who she is, for {model.info.model}", None)
+            language = conversation.rehearse(model, cancelled)
+        except BaseException:
+            model.close()
+            raise
+        resident = StandbyLanguageModel(model, *_spare_llms(settings, path, None))
+
+        def adopt() -> None:
+            _announce_switches(conversation, resident, None, tell)
+            before = conversation.adopt(resident, language)
+            if before is not None:
+                close_broken(before)
+
+        return Candidate(resident.info, adopt, resident.close)
+
+    def another_voice(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
+        folder = Path(name).expanduser()
+        voice = load_voice(
+            folder if folder.is_absolute() else files_dir() / name, threads=settings.llm.threads,
+            progress=_stage(notify, "voice"), cancelled=cancelled,
+        )  # fmt: skip
+        try:
+            _check_voices(settings, voice)
+            for language in LANGUAGES:
+                _stop_if(cancelled)
+                voice.warm((language,), _stage(notify, "voice"))
+            _stop_if(cancelled)
+        except BaseException:
+            voice.close()
+            raise
+        return Candidate(voice.info, lambda: voices.replace(voice), voice.close)
+
+    found: dict[SwapKind, Prepare] = {"voice": another_voice}
+    if llm is not None:
+        found["llm"] = another_llm
+    return found, "This show only reads aloud: there is no language model to exchange."
+
+
 def _announce_switches(
-    conversation: Conversation, llm: StandbyLanguageModel | None, voice: StandbySynthesiser, tell: Tell
+    conversation: Conversation, llm: StandbyLanguageModel | None, voice: StandbySynthesiser | None, tell: Tell
 ) -> None:
     def announce(broken: RuntimeInfo, now: RuntimeInfo, error: Exception) -> None:
         why = error.message if isinstance(error, EngineError) else str(error)
@@ -186,7 +259,8 @@ def _announce_switches(
         conversation.renew()
         announce(broken, now, error)
 
-    voice.on_failure(announce)
+    if voice is not None:
+        voice.on_failure(announce)
     if llm is not None:
         llm.on_failure(renew)
 

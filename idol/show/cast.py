@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from idol.seams import Clause, GenerationStats, Language, Output, RuntimeInfo, Synthesiser, Turn, Understanding
-from idol.show.interface import ShowEvent
+from idol.show.interface import ShowEvent, SwapKind
 from idol.show.speech_line import SpeechLine
 
 Notify = Callable[[str, float | None], None]
@@ -54,6 +54,23 @@ class Mind(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """An engine that is loaded and warm beside the running one."""
+
+    info: RuntimeInfo
+    adopt: Callable[[], None]
+    """Put it in place and close the one before; on the worker, between two turns (a voice: between two clauses). Where
+    that raises, the one before is still in place."""
+    close: Callable[[], None]
+    """Give it back where it is not wanted any more."""
+
+
+Prepare = Callable[[str, Notify, Callable[[], bool]], Candidate]
+"""Loads the engine of a name beside the running one: ``prepare(name, notify, cancelled)``, on another thread than the
+worker. Raises the engine layer's errors."""
+
+
+@dataclass(frozen=True, slots=True)
 class Engines:
     """Everything a show runs on, loaded. Closed by the show, in reverse order."""
 
@@ -67,6 +84,12 @@ class Engines:
 
     release: Callable[[], None] = lambda: None
     """Gives back what the engines share (the CUDA context), after they are closed."""
+
+    swaps: Mapping[SwapKind, Prepare] = field(default_factory=dict)
+    """What can be exchanged while the show runs."""
+
+    no_swaps: str = "There is nothing of the kind in this show."
+    """Why the others cannot, for the user."""
 
     @property
     def output(self) -> Output:

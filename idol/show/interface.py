@@ -14,6 +14,7 @@ from engines.health import HealthSample
 from idol.seams import FacePose, RuntimeInfo
 
 EndReason = Literal["done", "cancelled", "blocked", "failed"]
+SwapKind = Literal["llm", "voice"]
 ShowState = Literal["loading", "ready", "thinking", "speaking", "failed", "closed"]
 
 
@@ -119,6 +120,17 @@ class ShowInterface(Protocol):
 
     def pose(self, now: float) -> FacePose:
         """Her face and body at ``now`` (``time.monotonic()``)."""
+        ...
+
+    def swap(self, kind: SwapKind, name: str) -> None:
+        """Load another language model or voice engine beside the running one and put it in its place: between two
+        turns, a voice between two clauses. ``Loading`` events tell how far it is, ``Ready`` that it came to an end, a
+        ``Notice`` how. Of two requests of a kind the newer wins. Raises ``ValueError`` with a message for the user
+        where it cannot begin."""
+        ...
+
+    def cancel_swap(self, kind: SwapKind) -> None:
+        """Forget a swap that has not happened yet."""
         ...
 
     def overlay(self) -> ShowSnapshot: ...

@@ -24,17 +24,21 @@ from idol.show.interface import (
     ShowEvent,
     ShowSnapshot,
     ShowState,
+    SwapKind,
     TurnEnded,
     TurnStarted,
 )
 from idol.show.latency import LatencyBook, TurnRecord
 from idol.show.pacing import Rates
 from idol.show.priority import yield_to_the_picture
+from idol.show.residence import Residence
 from idol.show.speech_line import MouthRelease
 from idol.show.turn_queue import TurnQueue
 from idol.show.turn_runner import TurnRunner
 
 log = logging.getLogger(__name__)
+_AMPLE_SECONDS = 2.0
+"""With so much speech in the queue the worker can spare the cores for a moment."""
 
 
 class Show:
@@ -69,6 +73,7 @@ class Show:
         self._emotion: Emotion = "neutral"
         self._engines: Engines | None = None
         self._release = MouthRelease()
+        self._residence = Residence(self._emit, self._pressed, self._tell_ready)
         self._listeners: tuple[Callable[[ShowEvent], None], ...] = ()
         self._lock = threading.Lock()
         self._worker = threading.Thread(target=self._run, name="idol-show-worker", daemon=True)
@@ -87,10 +92,13 @@ class Show:
         self.cancel()
         if self.health is not None:
             self.health.close()
-        if self._worker.is_alive():
-            self._worker.join(timeout)
+        try:
+            self._residence.close(timeout)
+        finally:
             if self._worker.is_alive():
-                raise RuntimeError(f"the show's worker did not end within {timeout:.0f} s")
+                self._worker.join(timeout)
+                if self._worker.is_alive():
+                    raise RuntimeError(f"the show's worker did not end within {timeout:.0f} s")
         self._state = "closed"
 
     def submit(self, text: str, source: str = "chat") -> int:
@@ -137,6 +145,20 @@ class Show:
     def forget(self) -> None:
         """Start a new conversation, once the running turn is over."""
         self._forget_asked.set()
+
+    def swap(self, kind: SwapKind, name: str) -> None:
+        """See ``ShowInterface``."""
+        engines = self._engines
+        if engines is None:
+            raise ValueError("The show is not ready yet. Wait until it has loaded, then choose again.")
+        if kind not in engines.swaps:
+            raise ValueError(engines.no_swaps)
+        self._residence.request(kind, name, engines.swaps[kind])
+
+    def cancel_swap(self, kind: SwapKind) -> None:
+        """Forget a swap that has not happened yet."""
+        if self._residence.cancel(kind):
+            self._tell_ready()
 
     def set_volume(self, volume: float) -> None:
         """Loudness of what is spoken from now on, 0 to 1."""
@@ -225,6 +247,7 @@ class Show:
             if self._forget_asked.is_set():
                 self._forget_asked.clear()
                 engines.mind.forget()
+            idle = self._residence.settle("llm", "voice") or idle
             taken = self._queue.take(timeout=0.1)
             if taken is None:
                 idle = idle and self._prepare(engines)
@@ -239,8 +262,9 @@ class Show:
         started = time.time() - (self._clock() - turn.received_at)
         self._emit(TurnStarted(turn.id, turn.text, turn.source, started))
         runner = TurnRunner(
-            engines, self.rates, row, self._emit, lambda: self._generation != generation, self._clock, self._say
-        )
+            engines, self.rates, row, self._emit, lambda: self._generation != generation, self._clock, self._say,
+            lambda: self._residence.settle("voice"),
+        )  # fmt: skip
         try:
             runner.run(turn)
         except Exception as error:
@@ -257,6 +281,18 @@ class Show:
         self.book.add(row)
         reason = row.reason if row.reason in ("done", "cancelled", "blocked", "failed") else "failed"
         self._emit(TurnEnded(turn.id, reason, row.heard, row.message))  # type: ignore[arg-type]
+
+    def _pressed(self) -> bool:
+        """Whether a listener waits for what the worker is making."""
+        engines = self._engines
+        if engines is None or self._state not in ("thinking", "speaking"):
+            return False
+        return self._state == "thinking" or engines.output.queued_seconds < _AMPLE_SECONDS
+
+    def _tell_ready(self) -> None:
+        engines = self._engines
+        if engines is not None:
+            self._emit(Ready(engines.runtimes))
 
     def _say(self, speaking: bool) -> None:
         self._state = "speaking" if speaking else "thinking"

@@ -31,6 +31,7 @@ class TurnRunner:
         stale: Callable[[], bool],
         clock: Callable[[], float],
         say: Callable[[bool], None],
+        between_clauses: Callable[[], object] = lambda: None,
     ) -> None:
         self._engines = engines
         self._rates = rates
@@ -39,6 +40,7 @@ class TurnRunner:
         self._stale = stale
         self._clock = clock
         self._say = say
+        self._between_clauses = between_clauses
         self._held: list[tuple[Clause, Speech, list[FaceFrame]]] = []
         self._held_since = 0.0
         self._unspoken: list[PlacedClause] = []
@@ -98,6 +100,7 @@ class TurnRunner:
             # The next clause's text is known: what is missing is its synthesis, during which nobody looks at the clock.
             needed = self._rates.text_synthesis_seconds(clause.text, clause.language)
             self._start_held(start_delay(self._held_seconds(), needed))
+        self._between_clauses()
         speech = engines.voice.speak(clause, engines.voice_for(clause.language), engines.speed)
         if speech is None or self._stale():
             return
