@@ -16,6 +16,8 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --small) models=small; shift ;;
     --no-models) models=""; shift ;;
+    -h|--help) sed -n '2,10{s/^# \{0,1\}//;p}' "$0"; echo "main.py's own options: once set up, .venv/bin/python main.py --help"; exit ;;
+    doctor) models=""; break ;;
     --) shift; break ;;
     *) break ;;
   esac

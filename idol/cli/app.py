@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import logging.handlers
 import signal
 import sys
 import threading
@@ -12,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from idol.cli.log_file import log_to_file
+from idol.cli.screen import no_screen
 from idol.settings import Settings, data_dir, load_settings
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> int:
-    _log_to_file()
+    log_to_file()
+    trouble = no_screen()
+    if trouble:
+        print(trouble, file=sys.stderr)
+        return 1
     sys.setswitchinterval(0.0005)
     try:
         from PySide6.QtCore import QTimer
@@ -202,7 +207,7 @@ class _Session:
 
 def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str) -> int:
     """``say`` and ``chat`` without ``--headless``: the window opens and the lines are submitted."""
-    from idol.cli.headless_run import settings_from
+    from idol.cli.headless_run import plain, settings_from
 
     parser = argparse.ArgumentParser()
     add_arguments(parser)
@@ -211,25 +216,9 @@ def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str
     try:
         settings = settings_from(arguments)
     except ValueError as error:
-        print(f"wrong option: {error}", file=sys.stderr)
+        print(f"wrong option: {plain(error)}", file=sys.stderr)
         return 2
     return _open(mine, settings, "")
-
-
-def _log_to_file() -> None:
-    folder = data_dir() / "logs"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handler = logging.handlers.RotatingFileHandler(
-            folder / "idol.log", maxBytes=1_000_000, backupCount=3, encoding="utf-8"
-        )
-    except OSError as error:
-        print(f"no log is written: {error}", file=sys.stderr)
-        return
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"))
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
 
 
 def _catch_failures(window: MainWindow) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from idol.cli.log_file import log_to_file
 from idol.settings import Settings, load_settings
 from idol.show.headless import HeadlessError, HeadlessRun, run_headless
 from idol.show.interface import Loading, Notice, ReplyText, ShowEvent, TurnEnded, TurnStarted
@@ -46,6 +47,15 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
     return settings
 
 
+def plain(error: ValueError) -> str:
+    """The first complaint of a settings error in one sentence: which option, what it is, what it may be."""
+    complaints = getattr(error, "errors", None)
+    if complaints is None:
+        return str(error)
+    first = complaints()[0]
+    return f"{'.'.join(str(part) for part in first['loc'])} is {first['input']!r}. {first['msg']}."
+
+
 def run_lines(
     arguments: argparse.Namespace,
     lines: Sequence[str],
@@ -58,20 +68,28 @@ def run_lines(
     """Run ``lines`` headless and write the files asked for; returns the exit status. ``finish`` gets the rows."""
     from idol.show.assembly import make_show
 
+    said = [line for line in lines if any(c.isprintable() and not c.isspace() for c in line)]
+    if not said:
+        print("The line is empty. Give her something to say.", file=sys.stderr)
+        return 2
+    if len(said) < len(lines):
+        print(f"{len(lines) - len(said)} empty lines are left out", file=sys.stderr)
     try:
         settings = settings_from(arguments)
     except ValueError as error:
-        print(f"wrong option: {error}", file=sys.stderr)
+        print(f"wrong option: {plain(error)}", file=sys.stderr)
         return 2
+    log_to_file()
     show = make_show(settings, with_llm=with_llm, seed=arguments.seed)
     terminal = _Terminal(quiet)
     try:
-        result = run_headless(show, lines, source, terminal.show)
+        result = run_headless(show, said, source, terminal.show)
         _write_files(arguments, show, result)
         if finish is not None:
             finish(show.book.rows)
     except HeadlessError as error:
-        print(error, file=sys.stderr)
+        if not error.told:
+            print(error, file=sys.stderr)
         return 1
     except OSError as error:
         print(f"could not write {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
@@ -108,7 +126,7 @@ class _Terminal:
 
     def show(self, event: ShowEvent) -> None:
         if isinstance(event, Notice):
-            print(f"{event.level}: {event.text} {event.remedy}".rstrip(), file=sys.stderr)
+            print(f"{event.level}: {event.sentence}", file=sys.stderr)
         elif isinstance(event, Loading):
             if event.what != self._loading:
                 self._loading = event.what

@@ -98,24 +98,42 @@ def _verify(arguments: argparse.Namespace) -> int:
     from engines.fetch_verify import verify
 
     catalogue = load_catalogue()
-    damaged = []
+    damaged: list[str] = []
+    bad: list[Path] = []
     for model in catalogue.select(arguments.names or list(catalogue.models)):
-        if not arguments.names and len(model.missing()) == len(model.files):
+        if not arguments.names and not model.folder.exists():
             continue  # never fetched
         problems = verify(model)
         print(f"{model.id}: {'good' if not problems else 'damaged'}", flush=True)
         for problem in problems:
             print(f"  {problem.file.name} {problem.what}")
-            if arguments.repair and problem.present:
-                (model.folder / problem.file.name).unlink()
+            if problem.present:
+                bad.append(model.folder / problem.file.name)
         if problems:
             damaged.append(model.id)
     if not damaged:
         return 0
     if arguments.repair:
-        return fetch(damaged)
+        return _repair(damaged, bad)
     print(f"repair: main.py models verify --repair {' '.join(damaged)}")
     return 1
+
+
+def _repair(names: list[str], bad: list[Path]) -> int:
+    """Fetch ``names`` again. The ``bad`` files stand aside and come back when that fails: they may be all there is."""
+    aside = [(path, path.with_name(f"{path.name}.damaged")) for path in bad]
+    for path, kept in aside:
+        path.replace(kept)
+    status = 1
+    try:
+        status = fetch(names)
+        return status
+    finally:
+        for path, kept in aside:
+            if status == 0 or path.exists():
+                kept.unlink(missing_ok=True)
+            else:
+                kept.replace(path)
 
 
 def _add(arguments: argparse.Namespace) -> int:

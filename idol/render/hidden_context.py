@@ -50,6 +50,14 @@ def window_samples() -> int:
     return 0 if any(software in name for software in _SOFTWARE) else SAMPLES
 
 
+def _works() -> bool:
+    """Whether the current context answers: on a screen without GLX Qt makes one that does not."""
+    try:
+        return bool(GL.glGetString(GL.GL_VERSION))
+    except Exception:  # PyOpenGL's own classes, and what its loader raises
+        return False
+
+
 class QtContext:
     def __init__(self) -> None:
         self._application = QGuiApplication.instance() or QGuiApplication(["idol"])
@@ -61,6 +69,8 @@ class QtContext:
         self._surface.setFormat(self._context.format())
         self._surface.create()
         self.make_current()
+        if not _works():
+            raise RenderError("This screen has no OpenGL. Install a graphics driver, or use a screen with GLX.")
 
     def make_current(self) -> None:
         if not self._context.makeCurrent(self._surface):

@@ -18,7 +18,11 @@ from idol.show.show import Show
 
 
 class HeadlessError(Exception):
-    """The show could not be run; the message says why and what to do."""
+    """The show could not be run; the message says why and what to do. ``told``: an event has said it already."""
+
+    def __init__(self, message: str, *, told: bool = False) -> None:
+        super().__init__(message)
+        self.told = told
 
 
 @dataclass(slots=True)
@@ -65,8 +69,7 @@ def run_headless(
     deadline = time.monotonic() + load_timeout
     while not ready.wait(0.05):
         if failed.is_set():
-            notice = run.notices[-1]
-            raise HeadlessError(f"{notice.text} {notice.remedy}".strip())
+            raise HeadlessError(run.notices[-1].sentence, told=True)
         if time.monotonic() > deadline:
             raise HeadlessError(f"the engines were not loaded within {load_timeout:.0f} s")
     engines = show.engines

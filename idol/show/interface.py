@@ -78,6 +78,11 @@ class Notice:
     text: str
     remedy: str = ""
 
+    @property
+    def sentence(self) -> str:
+        """``text`` and what to do, which errors often say themselves."""
+        return self.text if self.remedy in self.text else f"{self.text} {self.remedy}"
+
 
 ShowEvent = Loading | Ready | TurnStarted | ReplyText | ClauseSpoken | TurnEnded | Notice
 

@@ -321,7 +321,7 @@ class MainWindow(QMainWindow):
             if event.reason == "blocked" and event.message:
                 self.chat.add_notice(event.message)
         elif isinstance(event, Notice):
-            self.chat.add_notice(f"{event.text} {event.remedy}".strip(), bad=event.level == "error")
+            self.chat.add_notice(event.sentence, bad=event.level == "error")
             if event.level == "error" and not self._ready:
                 self._progress.setVisible(False)
         elif isinstance(event, ClauseSpoken):

@@ -164,3 +164,29 @@ def test_ctrl_c_ends_with_130_and_a_state_to_go_on_from(tmp_path: Path, models: 
     assert process.returncode == 130, complaint
     assert "start again to go on" in complaint and "Traceback" not in complaint
     assert "fetching 491.4 MB" in said
+
+
+def test_verify_finds_a_truncated_model_without_being_told_which(
+    hub: Server, models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["models", "fetch"]) == 0
+    file = models / "files" / "m" / "model.bin"
+    file.write_bytes(BYTES[:1000])
+    assert main(["models", "verify"]) == 1
+    assert "m: damaged" in capsys.readouterr().out
+    assert main(["models", "verify", "--repair"]) == 0
+    assert file.read_bytes() == BYTES
+
+
+def test_a_repair_that_fails_leaves_what_was_there(
+    hub: Server, models: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["models", "fetch"]) == 0
+    file = models / "files" / "m" / "model.bin"
+    damaged = b"x" + BYTES[1:]
+    file.write_bytes(damaged)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    assert main(["models", "verify", "--repair"]) == 1
+    assert file.read_bytes() == damaged
+    assert main(["models", "verify"]) == 1
+    assert [path.name for path in file.parent.iterdir() if path.name.endswith(".damaged")] == []
