@@ -6,14 +6,16 @@ import json
 import logging
 import os
 import platform
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engines.errors import Cancelled, EngineError, ModelFileError
 from engines.health import HealthMonitor
+from engines.models.decoder_config import KNOWN_ARCHITECTURES
 from engines.standby import close_broken
 from engines.store import files_dir
 from engines.trt.flavours import TensorRTError, choose
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 LARGE, MEDIUM, SMALL = "qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b", "smollm2-135m"
+_SPEED_DAYS = 3
 ENOUGH_TOKENS_PER_SECOND = 12.0
 """Below this rate the larger model keeps a listener waiting; the next smaller one is taken."""
 
@@ -193,9 +196,7 @@ def _swaps(
     def another_llm(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
         path = model_file(name)
         if path is None:
-            raise ModelFileError(
-                f"The language model {name!r} is not on this machine.", f"Fetch it: main.py models fetch {name}."
-            )
+            raise ModelFileError(f"The language model {name!r} is not on this machine.", _fetch_remedy(name))
         model = load_language_model(
             path, threads=settings.llm.threads, context=settings.llm.context,
             progress=_stage(notify, "language model"), cancelled=cancelled,
@@ -309,7 +310,7 @@ def _load_llm(
     if not present:
         raise ModelFileError(
             f"The language model {names[0]!r} is not on this machine.",
-            f"Fetch it: main.py models fetch {names[0] if wanted != 'auto' else 'default'}.",
+            _fetch_remedy(names[0]) if wanted != "auto" else "Fetch it: main.py models fetch default.",
         )
     speeds = _Speeds()
     for place, name in enumerate(present):
@@ -347,6 +348,16 @@ def _load_llm(
     raise EngineError("No language model could be loaded.")
 
 
+def _fetch_remedy(name: str) -> str:
+    from engines.added import added_models
+    from engines.catalogue import load_catalogue
+
+    known = [model.id for model in load_catalogue().models.values() if model.family in KNOWN_ARCHITECTURES]
+    if name in known:
+        return f"Fetch it: main.py models fetch {name}."
+    return f"Choose one of {', '.join([*known, *added_models()])}, or a .gguf file."
+
+
 def model_file(name: str) -> Path | None:
     """Where the language model ``name`` lies: a catalogue id, an added model's name or a path; None when nowhere."""
     from engines.added import added_models
@@ -364,12 +375,14 @@ def model_file(name: str) -> Path | None:
 
 
 class _Speeds:
-    """Measured decode speeds per model and machine, kept in the data folder."""
+    """Measured decode speeds per model and machine, kept in the data folder for ``_SPEED_DAYS``: the machine may have
+    been busy with something else when it was asked."""
 
     def __init__(self) -> None:
         self._path = data_dir() / "speeds.json"
         try:
-            self._known: dict[str, float] = json.loads(self._path.read_text(encoding="utf-8"))
+            known = json.loads(self._path.read_text(encoding="utf-8"))
+            self._known: dict[str, Any] = known if isinstance(known, dict) else {}
         except (OSError, ValueError):
             self._known = {}
 
@@ -377,11 +390,16 @@ class _Speeds:
         return f"{platform.node()}|{os.cpu_count()}|{path.name}|{path.stat().st_size}"
 
     def get(self, path: Path) -> float | None:
-        value = self._known.get(self._key(path))
-        return float(value) if isinstance(value, int | float) else None
+        entry = self._known.get(self._key(path))
+        if not isinstance(entry, dict):
+            return None
+        speed, at = entry.get("speed"), entry.get("at")
+        if not isinstance(speed, int | float) or not isinstance(at, int | float):
+            return None
+        return float(speed) if abs(time.time() - at) < _SPEED_DAYS * 86400 else None
 
     def put(self, path: Path, speed: float) -> None:
-        self._known[self._key(path)] = round(speed, 1)
+        self._known[self._key(path)] = {"speed": round(speed, 1), "at": round(time.time())}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps(self._known), encoding="utf-8")
