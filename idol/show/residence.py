@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from engines.errors import Cancelled
@@ -18,8 +19,10 @@ from idol.show.priority import yield_to_the_picture
 
 log = logging.getLogger(__name__)
 
-_BREATH_SECONDS = 1.0
-"""A step of loading waits at most this long for a busy worker, so that a show without a pause is swapped as well."""
+_PATIENCE_SECONDS = 60.0
+"""So long, in all, a load waits for a busy worker between its steps; a show without a pause is swapped as well."""
+_BREATH_SECONDS = 0.5
+"""So long each step waits after that."""
 _KINDS: dict[SwapKind, str] = {"llm": "language model", "voice": "voice"}
 
 
@@ -37,6 +40,7 @@ class Residence:
         self._wanted: dict[SwapKind, tuple[str, Prepare]] = {}
         self._ready: dict[SwapKind, Candidate] = {}
         self._loading: SwapKind | None = None
+        self._patience = 0.0
         self._superseded = threading.Event()
         self._loader: threading.Thread | None = None
 
@@ -118,7 +122,9 @@ class Residence:
         candidate: Candidate | None = None
         trouble: Exception | None = None
         try:
-            candidate = prepare(name, lambda what, fraction: self._tell(Loading(what, fraction)), self._unwanted)
+            self._patience = _PATIENCE_SECONDS
+            self._let_the_worker_go_first()
+            candidate = prepare(name, self._report, self._unwanted)
         except Exception as error:  # whatever a file or a runtime can do, the running engine stays
             trouble = error
         with self._lock:
@@ -135,12 +141,21 @@ class Residence:
         self._ended()
 
     def _unwanted(self) -> bool:
-        """Asked between two steps of loading: lets a busy worker go first, then whether to stop."""
-        waited = 0.0
-        while waited < _BREATH_SECONDS and not self._superseded.is_set() and self._pressed():
-            self._superseded.wait(0.02)
-            waited += 0.02
+        """Asked between two steps of loading."""
+        self._let_the_worker_go_first()
         return self._superseded.is_set() or self._stop.is_set()
+
+    def _report(self, what: str, fraction: float | None) -> None:
+        self._tell(Loading(what, fraction))
+        self._let_the_worker_go_first()
+
+    def _let_the_worker_go_first(self) -> None:
+        """On few cores what is loaded meanwhile would make the next clause late."""
+        began = time.monotonic()
+        limit = max(self._patience, _BREATH_SECONDS)
+        while time.monotonic() - began < limit and not self._superseded.is_set() and self._pressed():
+            self._superseded.wait(0.02)
+        self._patience -= time.monotonic() - began
 
     def _refuse(self, kind: SwapKind, name: str, error: Exception) -> None:
         what = "there is not enough memory for it." if isinstance(error, MemoryError) else str(error)

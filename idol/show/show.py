@@ -37,8 +37,8 @@ from idol.show.turn_queue import TurnQueue
 from idol.show.turn_runner import TurnRunner
 
 log = logging.getLogger(__name__)
-_AMPLE_SECONDS = 2.0
-"""With so much speech in the queue the worker can spare the cores for a moment."""
+_AMPLE_SECONDS = 4.0
+"""With so much speech in the queue the worker can share the cores for a moment."""
 
 
 class Show:
@@ -72,6 +72,7 @@ class Show:
         self._state: ShowState = "loading"
         self._emotion: Emotion = "neutral"
         self._engines: Engines | None = None
+        self._runner: TurnRunner | None = None
         self._release = MouthRelease()
         self._residence = Residence(self._emit, self._pressed, self._tell_ready)
         self._listeners: tuple[Callable[[ShowEvent], None], ...] = ()
@@ -265,6 +266,7 @@ class Show:
             engines, self.rates, row, self._emit, lambda: self._generation != generation, self._clock, self._say,
             lambda: self._residence.settle("voice"),
         )  # fmt: skip
+        self._runner = runner
         try:
             runner.run(turn)
         except Exception as error:
@@ -272,6 +274,7 @@ class Show:
             row.reason, row.message = "failed", str(error)
             row.heard = engines.line.heard(turn.id, engines.line.cut())
             self._emit(Notice("error", f"This answer failed: {error}", getattr(error, "remedy", "")))
+        self._runner = None
         row.underruns = engines.output.underruns - underruns
         try:
             engines.mind.commit_heard(turn.id, row.heard)
@@ -284,10 +287,10 @@ class Show:
 
     def _pressed(self) -> bool:
         """Whether a listener waits for what the worker is making."""
-        engines = self._engines
-        if engines is None or self._state not in ("thinking", "speaking"):
+        engines, runner = self._engines, self._runner
+        if engines is None or runner is None or runner.written:
             return False
-        return self._state == "thinking" or engines.output.queued_seconds < _AMPLE_SECONDS
+        return engines.output.queued_seconds < _AMPLE_SECONDS
 
     def _tell_ready(self) -> None:
         engines = self._engines

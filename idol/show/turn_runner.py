@@ -47,6 +47,8 @@ class TurnRunner:
         self._last: PlacedClause | None = None
         self._first_sample: int | None = None
         self._tokens = 0
+        self.written = False
+        """All of the reply has been handed to the output: it only sounds now."""
 
     def run(self, turn: Turn) -> None:
         """Answer ``turn``; fills the row. Engine errors come out as they are."""
@@ -76,6 +78,7 @@ class TurnRunner:
         self._note_stats()
         self._start_held()
         self._engines.output.finish()
+        self.written = True
         self._play_out()
         if self._stale():
             row.reason = "cancelled"
