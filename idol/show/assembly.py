@@ -221,9 +221,13 @@ def _swaps(
         return Candidate(resident.info, adopt, resident.close)
 
     def another_voice(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
-        folder = Path(name).expanduser()
+        folder = files_dir() / Path(name).expanduser()  # an absolute path stays what it is
+        if not folder.is_dir():
+            raise ModelFileError(
+                f"The voice engine {name!r} is not on this machine.", "Fetch it: main.py models fetch."
+            )
         voice = load_voice(
-            folder if folder.is_absolute() else files_dir() / name, threads=settings.llm.threads,
+            folder, threads=settings.llm.threads,
             progress=_stage(notify, "voice"), cancelled=cancelled,
         )  # fmt: skip
         try:

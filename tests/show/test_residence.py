@@ -380,7 +380,7 @@ LINES = ("Tell me a long story about the sea and the stars.", "What do you like 
 
 @pytest.mark.models
 def test_a_model_takes_over_while_she_speaks(
-    model_path: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    model_path: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for model in (SMOLLM, QWEN, "kokoro"):
         model_path(model)
@@ -406,6 +406,19 @@ def test_a_model_takes_over_while_she_speaks(
         until(lambda: ready(0.0), 120)
         engines = show.engines
         assert engines is not None and isinstance(engines.mind, Conversation)
+        damaged = tmp_path / "damaged.gguf"
+        damaged.write_bytes(b"GGUF" + bytes(range(256)) * 16)
+        for kind, name, what in (
+            ("llm", "no-such-model", "not on this machine"), ("llm", str(damaged), "damaged.gguf"),
+            ("voice", "no-such-voice", "not on this machine"),
+        ):  # fmt: skip
+            asked = time.monotonic()
+            show.swap(kind, name)  # type: ignore[arg-type]
+            until(partial(ready, asked), 20)
+            notice = [event for _, event in events if isinstance(event, Notice)][-1]
+            assert notice.level == "warning" and what in notice.text and notice.remedy
+        before = show.overlay().runtimes
+        assert before[0].model.startswith("Smol")
         asked_lines = list(LINES)
         *_, last = [show.submit(line) for line in LINES]
         usual = _poses(show, lambda: ended(last), 60.0)
