@@ -13,6 +13,7 @@ import pytest
 
 from engines.errors import EngineFailure, ModelFileError
 from idol.dialogue.conversation import Conversation
+from idol.dialogue.language_model import DecoderLanguageModel
 from idol.dialogue.persona import default_persona
 from idol.dialogue.standby import StandbyLanguageModel
 from idol.seams import Clause, RuntimeInfo, Speech
@@ -25,7 +26,7 @@ from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
 from idol.voice.standby import StandbySynthesiser
 from tests.dialogue.fake_model import FakeModel
-from tests.dialogue.test_standby import BrokenModel
+from tests.dialogue.test_standby import BrokenModel, broken, broken_decoder
 from tests.show.fakes import FakeMind, FakeMixer, FakeOutput, FakePlanner, FakeTrack, FakeVoice
 
 
@@ -452,6 +453,41 @@ def test_a_model_takes_over_while_she_speaks(
                 break
         else:
             pytest.fail("each of three exchanges cut speech or held up the picture, see above")
+    finally:
+        show.close()
+
+
+@pytest.mark.models
+def test_a_reply_goes_on_with_another_model_in_a_whole_show(model_path: Callable[[str], Path]) -> None:
+    for model in (SMOLLM, QWEN, "kokoro"):
+        model_path(model)
+    settings = Settings()
+    settings.llm.model = SMOLLM
+    settings.llm.temperature = 0.0
+    settings.audio = AudioSettings(output="none")
+    show = make_show(settings, seed=1)
+    events: list[ShowEvent] = []
+    show.subscribe(events.append)
+    try:
+        show.start()
+        until(lambda: any(isinstance(event, Ready) for event in events), 120)
+        engines = show.engines
+        assert engines is not None and isinstance(engines.mind, Conversation)
+        standby = engines.mind._llm
+        assert isinstance(standby, StandbyLanguageModel)
+        first = standby._standby.engine
+        assert isinstance(first, DecoderLanguageModel)
+        broken_decoder(first, 9, broken)
+        turn = show.submit(LINES[0])
+        until(lambda: any(isinstance(event, TurnEnded) and event.turn_id == turn for event in events), 90)
+        row = show.book.last
+        assert row is not None and row.reason == "done", row
+        (notice,) = [event for event in events if isinstance(event, Notice)]
+        assert notice.level == "warning" and "Smollm2" in notice.text and "the kernel broke" in notice.text
+        assert "Qwen2.5" in notice.text and show.overlay().runtimes[0].model.startswith("Qwen2.5")
+        words = row.reply.split()
+        assert row.reply.rstrip()[-1] in ".!?…" and len(words) > 6
+        assert all(words[at : at + 3] != words[at + 3 : at + 6] for at in range(len(words))), row.reply
     finally:
         show.close()
 
