@@ -75,6 +75,7 @@ class Conversation:
         self._fallbacks = itertools.count()
         self._pending: dict[int, tuple[str, Language]] = {}
         self._growth = 1.8
+        self._replying: tuple[Language, Callable[[], bool]] | None = None
         self.first_token_at: float | None = None
         self.redrawn = 0
         """Replies begun again because they fell out of character, since the start."""
@@ -110,10 +111,15 @@ class Conversation:
         return bool(self._unprimed)
 
     def renew(self) -> None:
-        """Another model answers behind the same ``llm`` from now on: nothing is primed, and its context is another."""
+        """Another model answers behind the same ``llm`` from now on: nothing is primed, and its context is another.
+
+        In the middle of a reply its language is primed at once: from the disk that is quicker than prefilling it.
+        """
         if self._llm is not None:
             self._prompts = self._builder(self._llm)
             self._unprimed = list(LANGUAGES)
+            if self._replying is not None:
+                self.prime(*self._replying)
 
     def rehearse(self, llm: LanguageModel, interrupted: Callable[[], bool]) -> Language:
         """Prefill ``llm`` with what the next prompt will probably begin with; returns the language primed.
@@ -173,7 +179,7 @@ class Conversation:
         index = 0
         for attempt in range(_REDRAWS + 1):
             failed = ""
-            for clause in _joined_openings(self._clauses(messages, attempt, cancelled)):
+            for clause in _joined_openings(self._clauses(messages, language, attempt, cancelled)):
                 failed = guard.judge(clause) or ("blocked word" if self._blocklist.find(clause) else "")
                 if failed:
                     clause = guard.salvage(clause)
@@ -229,13 +235,16 @@ class Conversation:
         if self._llm is not None:
             self._llm.close()
 
-    def _clauses(self, messages: list[ChatMessage], attempt: int, cancelled: Callable[[], bool]) -> Iterator[str]:
+    def _clauses(
+        self, messages: list[ChatMessage], language: Language, attempt: int, cancelled: Callable[[], bool]
+    ) -> Iterator[str]:
         assert self._llm is not None  # only called where there is a model
         sampling = replace(self._sampling, seed=self._seed(), stop=(*self._sampling.stop, "\n\n", "\nUser", "\nuser"))
         if attempt:  # else much the same would come again
             sampling = replace(sampling, temperature=max(sampling.temperature, _REDRAW_TEMPERATURE))
         splitter = ClauseSplitter(growth=self._growth)
         pieces = self._llm.generate(messages, sampling, cancelled)
+        self._replying = (language, cancelled)
         try:
             for piece in pieces:
                 if self.first_token_at is None:
@@ -243,6 +252,7 @@ class Conversation:
                 yield from splitter.feed(piece)
             yield from splitter.finish()
         finally:
+            self._replying = None
             close = getattr(pieces, "close", None)
             if close is not None:
                 close()

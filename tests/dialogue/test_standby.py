@@ -254,8 +254,9 @@ def test_a_conversation_learns_of_the_switch() -> None:
     said = [clause.text for clause in conversation.reply(turn, understanding, never)]
     assert "".join(said) == reply
     conversation.commit_heard(1, reply)
-    assert conversation.prepare(never)  # the spare is primed in idle moments
-    assert len(spare.primed) == 1
+    assert len(spare.primed) == 1  # in the language of the reply, before it went on
+    assert conversation.prepare(never)  # the others in idle moments
+    assert len(spare.primed) == 2
     assert conversation.info.model == "fake"
 
 
