@@ -255,7 +255,8 @@ def _announce_switches(
         tell(
             Notice(
                 "warning",
-                f"{broken.model} on {broken.runtime} failed: {why.rstrip('.')}. {now.model} on {now.runtime} goes on in its place.",
+                f"{broken.model} on {broken.runtime} failed: {why.rstrip('.')}. "
+                f"{now.model} on {now.runtime} goes on in its place.",
                 "Start Idol again to try the first one again.",
             )
         )
