@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,8 +16,10 @@ from hypothesis import settings
 from tests.rig import Screen, SoundCard, missing_programs
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-settings.register_profile("idol", derandomize=True)  # the same examples everywhere: a red run says what broke
+settings.register_profile("idol", derandomize=True, deadline=None)  # the same examples everywhere: a red run says what broke
 settings.load_profile("idol")
+# A shell that starts the tests in its background has Ctrl-C ignored, here and in every child; some tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 DATA = Path(__file__).parent / "data"
 SCREEN_PROGRAMS = ("Xvfb", "openbox")
 SOUND_PROGRAMS = ("pulseaudio", "parec", "paplay")
