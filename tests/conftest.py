@@ -16,7 +16,8 @@ from hypothesis import settings
 from tests.rig import Screen, SoundCard, missing_programs
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-settings.register_profile("idol", derandomize=True, deadline=None)  # the same examples everywhere: a red run says what broke
+# The same examples everywhere: a red run says what broke. No deadline: busy machines are slow, not wrong.
+settings.register_profile("idol", derandomize=True, deadline=None)
 settings.load_profile("idol")
 # A shell that starts the tests in its background has Ctrl-C ignored, here and in every child; some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
