@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from engines.errors import EngineFailure
@@ -25,12 +26,15 @@ E = TypeVar("E", bound=Closable)
 
 
 class Standby(Generic[E]):
-    """``engine`` runs; ``spares`` load what replaces it, in this order, each when it is needed or ``prepare``-d."""
+    """``engine`` runs; ``spares`` replace it, in this order: engines, or what loads one when it is needed or
+    ``prepare``-d."""
 
-    def __init__(self, engine: E, spares: tuple[Callable[[], E], ...]) -> None:
+    def __init__(self, engine: E, spares: tuple[Callable[[], E] | E, ...]) -> None:
         self.engine = engine
-        self._spares = list(spares)
+        self._spares = [spare if callable(spare) else partial(_itself, spare) for spare in spares]
         self._ready: E | None = None
+        if spares and not callable(spares[0]):
+            self.prepare()
 
     @property
     def has_spare(self) -> bool:
@@ -80,6 +84,10 @@ class Standby(Generic[E]):
         self._ready = None
         self._spares.clear()
         self.engine.close()
+
+
+def _itself(engine: E) -> E:
+    return engine
 
 
 def close_broken(engine: Closable) -> None:

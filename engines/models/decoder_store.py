@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from engines.errors import ModelFileError
 from engines.models.decoder_config import DecoderConfig
-from engines.models.decoder_layer import head_weights, layer_weights
+from engines.models.decoder_layer import WeightSpec, head_weights, layer_weights
 from engines.models.decoder_weights import DecoderWeights
 from engines.trt.device import Device
 
@@ -33,10 +33,9 @@ class WeightStore:
         self.offsets: dict[tuple[int, str], int] = {}
         """By (layer, weight's name); the head is layer -1."""
         end = 0
-        for layer in (*range(config.layers), -1):
-            for spec in layer_weights(config) if layer >= 0 else head_weights(config, True):
-                self.offsets[layer, spec.name] = end
-                end += -(-spec.nbytes // _ALIGN) * _ALIGN
+        for layer, spec in _layout(config):
+            self.offsets[layer, spec.name] = end
+            end += -(-spec.nbytes // _ALIGN) * _ALIGN
         self.nbytes = end
 
     def upload(self, block: object, device: Device) -> None:
@@ -67,12 +66,12 @@ def store_weights(weights: DecoderWeights, folder: Path, step: Callable[[float],
     try:
         note.unlink(missing_ok=True)  # it vouches for the other
         with temporary.open("wb") as file:
-            for layer in (*range(config.layers), -1):
-                for spec in layer_weights(config) if layer >= 0 else head_weights(config, tied):
-                    file.seek(store.offsets[layer, spec.name])
-                    file.write(spec.read(weights, f"blk.{layer}").tobytes())
-                step((layer + 1) / (config.layers + 1) if layer >= 0 else 1.0)
+            for layer, spec in _layout(config, tied):
+                step((layer if layer >= 0 else config.layers) / (config.layers + 1))
+                file.seek(store.offsets[layer, spec.name])
+                file.write(spec.read(weights, f"blk.{layer}").tobytes())
             file.truncate(store.nbytes)
+        step(1.0)
         temporary.replace(path)
         note.write_text(json.dumps({"version": VERSION, "bytes": store.nbytes}), encoding="utf-8")
     except OSError as error:
@@ -85,6 +84,13 @@ def store_weights(weights: DecoderWeights, folder: Path, step: Callable[[float],
         temporary.unlink(missing_ok=True)
         raise
     return store
+
+
+def _layout(config: DecoderConfig, tied: bool = True) -> Iterator[tuple[int, WeightSpec]]:
+    """All weights in the order of the file, with their layers; the head is layer -1."""
+    for layer in range(config.layers):
+        yield from ((layer, spec) for spec in layer_weights(config))
+    yield from ((-1, spec) for spec in head_weights(config, tied))
 
 
 def _is_there(path: Path, note: Path, store: WeightStore) -> bool:

@@ -151,14 +151,14 @@ def load_trt_chat_model(
     def step(fraction: float) -> None:
         if stopped():
             raise Cancelled(f"Preparing {summary.name} was cancelled.")
-        report(0.3 + 0.3 * fraction, f"preparing {summary.name} (once)")
+        report(0.6 + 0.3 * fraction, f"preparing {summary.name} (once)")
 
     weights: DecoderWeights = SafetensorsWeights(path) if path.is_dir() else GgufWeights(path)
     try:
         config = weights.config
         plans = decoder_plans(
             trt_folder(config), config, capacity, device.flavour, device.card,
-            lambda f, text: report(0.6 + 0.3 * f, text), cancelled,
+            lambda f, text: report(0.3 + 0.3 * f, text), cancelled,
         )  # fmt: skip
         store = store_weights(weights, folder, step)
         frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None

@@ -177,11 +177,25 @@ class KokoroEngine:
             ) from error
 
     def _built(self, report: graph.Report) -> Path:
-        source, digest = source_model(self._dir)
-        folder = built_dir() / f"kokoro-{self._kind}-v{graph.BUILDER_VERSION}-{digest}"
-        if not graph.complete(folder):
-            graph.build(source, folder, self._kind, lambda fraction, text: report(0.4 * fraction, text))
+        folder = built_graphs(self._dir, self._kind, report=lambda fraction, text: report(0.4 * fraction, text))
+        assert folder is not None  # made when missing
         return folder
+
+
+def built_graphs(
+    model_dir: Path, kind: graph.Kind, *, make: bool = True, report: graph.Report | None = None
+) -> Path | None:
+    """The folder of the voice's graphs of ``kind``; None when they are not made and ``make`` is off.
+
+    Raises ``ModelFileError`` when the voice is not there or damaged.
+    """
+    source, digest = source_model(model_dir)
+    folder = built_dir() / f"kokoro-{kind}-v{graph.BUILDER_VERSION}-{digest}"
+    if not graph.complete(folder):
+        if not make:
+            return None
+        graph.build(source, folder, kind, report)
+    return folder
 
 
 def source_model(model_dir: Path) -> tuple[Path, str]:

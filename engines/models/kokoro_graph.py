@@ -1,4 +1,4 @@
-"""Kokoro-82M (StyleTTS 2 with an ISTFTNet decoder) cut into four graphs, so that a clause can be driven step by step.
+"""Kokoro-82M (StyleTTS 2 with an ISTFTNet decoder) cut into three graphs, so that a clause can be driven step by step.
 
 Parts, as the whole graph runs them: A text → durations and encodings; B prosody → F0 and energy; D decoder → sound. The
 source between B and D, F0 → harmonic excitation, is ``kokoro_source``; its constants are kept beside the graphs.

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from engines.errors import Cancelled, SessionError, SessionFailure
 from engines.models import kokoro_graph as graph
-from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis, source_model
+from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis, built_graphs
 from engines.models.kokoro_source import HarmonicSource
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 from engines.session import Session
-from engines.store import built_dir
 from engines.trt.build import Progress, ensure_plan
 from engines.trt.device import Device
 from engines.trt.flavours import TensorRTError
@@ -55,7 +54,7 @@ def part_profiles(part: str) -> Profile:
     }
 
 
-def part_request(part: str, folder: Path, typed: bool, targets: tuple[int, ...] = ()) -> BuildRequest:
+def part_request(part: str, folder: Path, targets: tuple[int, ...] = ()) -> BuildRequest:
     """What to build for one part. Only D takes short products (fp16 where the graph says so, else TF32): the others
     decide pitch and phase."""
     return BuildRequest(
@@ -66,7 +65,7 @@ def part_request(part: str, folder: Path, typed: bool, targets: tuple[int, ...] 
 
 def part_forms(part: str, folder: Path, typed: bool, targets: tuple[int, ...] = ()) -> tuple[BuildRequest, ...]:
     """The forms of one part in the order to try: weakly typed builders fail on one and manage another."""
-    request = part_request(part, folder, typed, targets)
+    request = part_request(part, folder, targets)
     forms = [request]
     if not typed and part in "BD":
         forms.append(replace(request, extra={"norms": "ops"}, level=0))
@@ -74,18 +73,8 @@ def part_forms(part: str, folder: Path, typed: bool, targets: tuple[int, ...] = 
 
 
 def voice_graphs(model_dir: Path, typed: bool, *, make: bool = True, progress: Progress | None = None) -> Path | None:
-    """The folder of the parts' graphs for a kind of flavour; None when they are not made and ``make`` is off.
-
-    Raises ``ModelFileError`` when the voice is not there or damaged.
-    """
-    source, digest = source_model(model_dir)
-    kind = _KIND[typed]
-    folder = built_dir() / f"kokoro-{kind}-v{graph.BUILDER_VERSION}-{digest}"
-    if not graph.complete(folder):
-        if not make:
-            return None
-        graph.build(source, folder, kind, progress)
-    return folder
+    """The folder of the parts' graphs for a kind of flavour; see ``built_graphs``."""
+    return built_graphs(model_dir, _KIND[typed], make=make, report=progress)
 
 
 class TensorRTKokoro(KokoroEngine):

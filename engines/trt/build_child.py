@@ -14,7 +14,6 @@ from engines.trt.plans import BuildRequest
 from engines.trt.weak_norms import put_layers, with_placeholders
 
 _NORMS = ("NORMALIZATION", "REDUCE")
-_PRODUCTS = ("CONVOLUTION", "DECONVOLUTION", "MATRIX_MULTIPLY", "FULLY_CONNECTED")
 
 
 def main() -> int:
@@ -129,8 +128,6 @@ def _set_precision(api: Any, flavour: Flavour, request: BuildRequest, network: A
     for index in range(network.num_layers):
         layer = network.get_layer(index)
         wide = layer.name.endswith("_f32") or layer.type.name in _NORMS
-        if request.extra.get("half") == "products":
-            wide = layer.type.name not in _PRODUCTS
         if wide and layer.type.name not in ("SHAPE", "CONSTANT", "CAST", "CONCATENATION", "SHUFFLE", "SLICE"):
             if layer.get_output(0).dtype not in (api.float32, api.float16):
                 continue

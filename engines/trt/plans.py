@@ -41,8 +41,7 @@ class BuildRequest:
     identity: str = ""
     """What tells the weights apart when they lie outside the graph file, e.g. the model file's hash."""
     extra: dict[str, str] = field(default_factory=dict)
-    """For weakly typed flavours: ``norms`` "layer" or "ops" (see ``weak_norms``); ``half`` "products" keeps all but
-    convolutions and matrix products in 32 bits."""
+    """For weakly typed flavours: ``norms`` "layer" or "ops" (see ``weak_norms``)."""
 
     def document(self) -> dict[str, object]:
         return {**asdict(self), "graph": str(self.graph)}

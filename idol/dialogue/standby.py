@@ -35,9 +35,7 @@ class StandbyLanguageModel:
         step_limit: float = STEP_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._standby = Standby(model, tuple(map(_loader, spares)))
-        if spares and isinstance(spares[0], LanguageModel):
-            self._standby.prepare()
+        self._standby = Standby(model, spares)
         self._step_limit = step_limit
         self._clock = clock
         self._stats: GenerationStats | None = None
@@ -134,13 +132,6 @@ class StandbyLanguageModel:
         while len(messages) > 3 and self.count_tokens(messages) > room:
             messages = [messages[0], *messages[3:]]
         return messages
-
-
-def _loader(spare: Callable[[], LanguageModel] | LanguageModel) -> Callable[[], LanguageModel]:
-    if isinstance(spare, LanguageModel):
-        model = spare
-        return lambda: model
-    return spare
 
 
 def _sum(earlier: GenerationStats | None, last: GenerationStats | None) -> GenerationStats | None:

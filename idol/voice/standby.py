@@ -34,9 +34,7 @@ class StandbySynthesiser:
         step_limit: float = STEP_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._standby = Standby(voice, tuple(map(_loader, spares)))
-        if spares and isinstance(spares[0], Synthesiser):
-            self._standby.prepare()
+        self._standby = Standby(voice, spares)
         self._step_limit = step_limit
         self._clock = clock
         self._listener: Switched | None = None
@@ -94,10 +92,3 @@ class StandbySynthesiser:
         self._standby.switch(f"The voice {broken.model}", error)
         if self._listener is not None:
             self._listener(broken, self.info, error)
-
-
-def _loader(spare: Callable[[], Synthesiser] | Synthesiser) -> Callable[[], Synthesiser]:
-    if isinstance(spare, Synthesiser):
-        voice = spare
-        return lambda: voice
-    return spare

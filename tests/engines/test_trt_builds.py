@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -14,15 +13,14 @@ import pytest
 from onnx import TensorProto, helper
 
 from engines.errors import Cancelled
-from engines.models import kokoro_graph
-from engines.models.decoder_config import DecoderConfig
 from engines.models.decoder_trt import decoder_requests
 from engines.models.decoder_weights import GgufWeights
-from engines.models.kokoro_trt import part_request
-from engines.store import built_dir
+from engines.models.kokoro_trt import part_request, voice_graphs
+from engines.models.published_sizes import PUBLISHED
 from engines.trt.build import build_plan, ensure_plan
 from engines.trt.flavours import Card, Flavour, TensorRTError, installed, usable_on
 from engines.trt.plans import BuildRequest, plan_key
+from tests.gpu.shapes import LLAMA_7B
 
 CARD = Card("a card that is not here", 89, 8 << 30, 13000)
 
@@ -35,30 +33,18 @@ def rtx() -> Flavour:
 
 
 @pytest.fixture(scope="module")
-def voice_graphs(model_path: Callable[[str], Path]) -> Path:
-    source = sorted(model_path("kokoro").glob("*.onnx"))[0]
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    folder = built_dir() / f"kokoro-mixed-v{kokoro_graph.BUILDER_VERSION}-{digest}"
-    if not (folder / "A.onnx").exists():
-        kokoro_graph.build(source, folder, "mixed")
+def graphs(model_path: Callable[[str], Path]) -> Path:
+    folder = voice_graphs(model_path("kokoro"), typed=True)
+    assert folder is not None
     return folder
 
 
-def _config(architecture: str, hidden: int, heads: int, kv_heads: int, inner: int, vocabulary: int) -> DecoderConfig:
-    size = 128 if architecture == "qwen3" else hidden // heads
-    return DecoderConfig(
-        architecture=architecture, layers=2, hidden=hidden, heads=heads, kv_heads=kv_heads, head_size=size,
-        intermediate=inner, vocabulary=vocabulary, context=4096, rms_epsilon=1e-6, rope_theta=1e6, rope_size=size,
-    )  # fmt: skip
-
-
 SHAPES = {
-    "SmolLM2 135M": _config("llama", 576, 9, 3, 1536, 49152),
-    "Qwen2.5 0.5B": _config("qwen2", 896, 14, 2, 4864, 151936),
-    "Qwen2.5 1.5B": _config("qwen2", 1536, 12, 2, 8960, 151936),
-    "Qwen3 0.6B": _config("qwen3", 1024, 16, 8, 3072, 151936),
-    "Llama 2 7B": _config("llama", 4096, 32, 32, 11008, 32000),
-}
+    **dict(PUBLISHED.values()),
+    "Qwen2.5-1.5B": replace(PUBLISHED["qwen2"][1], hidden=1536, heads=12, head_size=128, rope_size=128,
+                            intermediate=8960),
+    "Llama-2-7B": LLAMA_7B,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +67,8 @@ def test_a_decoder_builds_in_seconds(rtx: Flavour, tmp_path: Path, shape: str) -
 
 @pytest.mark.models
 @pytest.mark.parametrize(("part", "target"), [("A", 89), ("B", 89), ("D", 89), ("B", 86), ("B", 120)])
-def test_the_voice_builds(rtx: Flavour, voice_graphs: Path, tmp_path: Path, part: str, target: int) -> None:
-    note = build_plan(part_request(part, voice_graphs, True, (target,)), rtx, tmp_path / "part.plan")
+def test_the_voice_builds(rtx: Flavour, graphs: Path, tmp_path: Path, part: str, target: int) -> None:
+    note = build_plan(part_request(part, graphs, (target,)), rtx, tmp_path / "part.plan")
     assert note["bytes"] == (tmp_path / "part.plan").stat().st_size < 140e6
     assert not [text for text in note["warnings"] if "Unused Input" in text]  # type: ignore[attr-defined]
 

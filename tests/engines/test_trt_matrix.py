@@ -14,15 +14,14 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
 
 from engines.errors import Cancelled
-from engines.trt import build
 from engines.trt.build import Progress, StorageError, ensure_plan
 from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.jobs import Job, Made, Outcome, build_job, check_storage, run_jobs
 from engines.trt.matrix import TARGETS, MatrixPart, MatrixTable, matrix_jobs
 from engines.trt.plans import BuildRequest, plan_note, plans_dir
+from tests.engines.small_builds import small_request, use_fake_builder
 
 RTX = Flavour("tensorrt_rtx", "1.7.1.116")
 
@@ -50,19 +49,12 @@ class Heard:
 
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(build, "CHILD", (str(Path(__file__).with_name("fake_builder.py")),))
-    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
+    use_fake_builder(monkeypatch, tmp_path / "models")
 
 
 @pytest.fixture
 def request_of(tmp_path: Path) -> BuildRequest:
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["y"])], "same",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
-    )  # fmt: skip
-    onnx.save(helper.make_model(graph), str(tmp_path / "same.onnx"))
-    return BuildRequest("one", tmp_path / "same.onnx", (), targets=(89,))
+    return small_request("one", tmp_path)
 
 
 def fates(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
 
-from engines.trt import build, verify
+from engines.trt import verify
 from engines.trt.build import ensure_plan
 from engines.trt.flavours import Card, Flavour
 from engines.trt.load_check import trouble_with
 from engines.trt.plans import BuildRequest, known_plans, plan_note, plans_dir
 from engines.trt.verify import CheckedPlan, Expected, check_loading, check_plans, file_damage, remove, rubbish
 from tests.engines.fake_card import FakeDevice, write_plan
+from tests.engines.small_builds import small_request, use_fake_builder
 
 RTX = Flavour("tensorrt_rtx", "1.7.1.116")
 TEN = Flavour("tensorrt", "10.13")
@@ -27,19 +27,12 @@ CARD = Card("Some card", 89, 8 << 30, 13000)
 
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(build, "CHILD", (str(Path(__file__).with_name("fake_builder.py")),))
-    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
+    use_fake_builder(monkeypatch, tmp_path / "models")
 
 
 @pytest.fixture
 def request_of(tmp_path: Path) -> BuildRequest:
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["y"])], "same",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
-    )  # fmt: skip
-    onnx.save(helper.make_model(graph), str(tmp_path / "same.onnx"))
-    return BuildRequest("voice-A", tmp_path / "same.onnx", (), targets=(89,))
+    return small_request("voice-A", tmp_path)
 
 
 def checked(*requests: BuildRequest, flavours: tuple[Flavour, ...] = (RTX,), card: Card | None = None) -> CheckedPlan:

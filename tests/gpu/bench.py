@@ -10,7 +10,6 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +47,6 @@ def timed(work: Callable[[], Any], count: int = 60, warm: int = 8) -> dict[str, 
         work()
         laps.append(time.perf_counter() - lap)
     return summary(laps)
-
-
-def half_products() -> None:
-    """From here on the voice's D has its products in 16 bits and all else in 32."""
-    from engines.models import kokoro_trt
-
-    forms = kokoro_trt.part_forms
-
-    def narrowed(part: str, *rest: Any) -> tuple[Any, ...]:
-        found = forms(part, *rest)
-        return (
-            tuple(replace(f, half=True, extra={**f.extra, "half": "products"}) for f in found) if part == "D" else found
-        )
-
-    kokoro_trt.part_forms = narrowed  # type: ignore[assignment]
 
 
 def voice(device: Device) -> dict[str, Any]:
@@ -289,12 +273,9 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("parts", nargs="+")
     parser.add_argument("-o", type=Path, default=Path("gpu.json"))
-    parser.add_argument("--half-products", action="store_true", help="of the voice's D")
     parser.add_argument("--reference", type=Path, default=Path(), help="folder of what reference.py wrote")
     arguments = parser.parse_args()
     results: dict[str, Any] = {}
-    if arguments.half_products:
-        half_products()
     if arguments.parts != ["show"]:
         device = Device(choose())
         results["device"] = device.label

@@ -7,17 +7,16 @@ failure. ``--level N`` overrides the builder's optimisation level.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from engines.models import kokoro_graph
+from engines.models.decoder_config import DecoderConfig
 from engines.models.decoder_trt import decoder_plans, decoder_requests
 from engines.models.families import model_config, trt_folder
-from engines.models.kokoro_trt import part_request
-from engines.store import built_dir, files_dir
+from engines.models.kokoro_trt import part_request, voice_graphs
+from engines.store import files_dir
 from engines.trt.build import build_plan, ensure_plan
 from engines.trt.flavours import Card, Flavour, choose
 from engines.trt.plans import plan_path, timing_cache_path
@@ -31,23 +30,19 @@ def gguf(name: str) -> Path:
     return next(iter(sorted((files_dir() / FILES[name]).glob("*.gguf"))))
 
 
-def kokoro_folder(kind: kokoro_graph.Kind) -> Path:
-    source = sorted((files_dir() / "kokoro").glob("*.onnx"))[0]
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    folder = built_dir() / f"kokoro-{kind}-v{kokoro_graph.BUILDER_VERSION}-{digest}"
-    if not (folder / "A.onnx").exists():
-        kokoro_graph.build(source, folder, kind)
-    return folder
+def sizes(name: str) -> DecoderConfig:
+    return LLAMA_7B if name == "llama7b" else model_config(gguf(name))
 
 
 def llm_plans(name: str, flavour: Flavour, card: Card) -> tuple[Path, Path]:
-    config = LLAMA_7B if name == "llama7b" else model_config(gguf(name))
-    for level in (None, 0):  # what is there, before anything is built
-        requests = decoder_requests(trt_folder(config), config, CONTEXTS[name], flavour.typed, level)
-        layer, head = (plan_path(request, flavour, card) for request in requests)
-        if layer.exists() and head.exists():
-            return layer, head
-    return decoder_plans(trt_folder(config), config, CONTEXTS[name], flavour, card)
+    return decoder_plans(trt_folder(sizes(name)), sizes(name), CONTEXTS[name], flavour, card)
+
+
+def make_graphs(flavour: Flavour) -> Path:
+    """The voice's graphs for ``flavour``."""
+    folder = voice_graphs(files_dir() / "kokoro", flavour.typed)
+    assert folder is not None  # made when missing
+    return folder
 
 
 def main() -> int:
@@ -55,7 +50,6 @@ def main() -> int:
     parser.add_argument("names", nargs="+")
     parser.add_argument("--level", type=int)
     parser.add_argument("--norms", choices=("layer", "ops"), default="layer")
-    parser.add_argument("--half-products", action="store_true", help="products in 16 bits, all else in 32")
     arguments = parser.parse_args()
     choice = choose()
     if choice.flavour is None or choice.card is None:
@@ -66,23 +60,19 @@ def main() -> int:
         started = time.perf_counter()
         try:
             if name.startswith("kokoro-"):
-                folder = kokoro_folder("mixed" if choice.flavour.typed else "fp32")
-                request = part_request(name[-1], folder, choice.flavour.typed)
+                request = part_request(name[-1], make_graphs(choice.flavour))
                 if arguments.level is not None:
                     request = replace(request, level=arguments.level)
                 if arguments.norms != "layer":
                     request = replace(request, extra={"norms": arguments.norms})
-                if arguments.half_products:
-                    request = replace(request, half=True, extra={**request.extra, "half": "products"})
                 plan = plan_path(request, choice.flavour, choice.card)
                 if not plan.exists():
                     cache = timing_cache_path(choice.flavour, choice.card).with_suffix(f".{name}")
                     build_plan(request, choice.flavour, plan, cache)
                 plans = [plan]
             else:
-                config = LLAMA_7B if name == "llama7b" else model_config(gguf(name))
                 requests = decoder_requests(
-                    trt_folder(config), config, CONTEXTS[name], choice.flavour.typed, arguments.level
+                    trt_folder(sizes(name)), sizes(name), CONTEXTS[name], choice.flavour.typed, arguments.level
                 )
                 plans = [ensure_plan(request, choice.flavour, choice.card) for request in requests]
             for plan in plans:

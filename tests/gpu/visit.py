@@ -17,17 +17,15 @@ Words = tuple[str, ...]
 STEPS: dict[str, tuple[str, tuple[Words, ...]]] = {
     "graphs": ("graphs", ((),)),
     "builds": ("build", (
-        ("qwen0.5b",), ("qwen0.5b", "--level", "0"), ("smollm2",), ("llama7b",), ("llama7b", "--level", "0"),
-        ("kokoro-A",), ("kokoro-B",), ("kokoro-D",),
+        ("qwen0.5b",), ("smollm2",), ("llama7b",), ("kokoro-A",), ("kokoro-B",), ("kokoro-D",),
     )),
     "speed": ("bench", (("qwen0.5b",), ("llama7b",), ("smollm2",), ("parity_qwen",), ("parity_smollm2",))),
     "eager": ("eager", (("smollm2", "qwen0.5b", "llama7b"),)),
     "sound": ("bench", (("voice",), ("voice_parity",), ("show",))),
-    "narrow": ("build", (("kokoro-D", "--half-products"),)),
-    "narrow_sound": ("bench", (("voice", "--half-products"), ("voice_parity", "--half-products"))),
     "health": ("health", (("--samples", "5"),)),
 }  # fmt: skip
 """What is done, in this order: builds of one step side by side, benches one after the other."""
+_GRAPHS = "from tests.gpu.build_plans import *; make_graphs(choose().flavour)"
 LONGEST = 330
 """Seconds for one step."""
 
@@ -63,7 +61,7 @@ class Visit:
         if kind == "eager":
             return [sys.executable, str(here.with_name("eager.py")), *words, "-o", str(self._results / "eager.json")]
         if kind == "graphs":
-            return ["bash", self._run, "-c", "from tests.gpu.build_plans import kokoro_folder; kokoro_folder('fp32')"]
+            return ["bash", self._run, "-c", _GRAPHS]
         if kind == "build":
             return ["bash", self._run, "-m", "tests.gpu.build_plans", *words]
         if kind == "health":
