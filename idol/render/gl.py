@@ -1,12 +1,17 @@
 """PyOpenGL without its check after every call: errors are asked for once a step, with the step's name.
 
+Most calls keep Python's lock. One that lets it go waits for it afterwards, half a millisecond beside a thread that
+works in Python, and a picture has hundreds of them; only the calls that may take long let it go.
+
 Import GL functions from here only, because the switches must be set before ``OpenGL.GL`` is first imported.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+from typing import Any
 
 SCREENLESS = sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 """No X server and no compositor: contexts come from EGL, and PyOpenGL must know before it loads."""
@@ -19,6 +24,24 @@ import OpenGL  # noqa: E402
 
 OpenGL.ERROR_CHECKING = False
 OpenGL.ERROR_LOGGING = False
+
+from OpenGL.platform import PLATFORM  # noqa: E402
+
+_LONG = (
+    "glClear", "glDrawElements", "glBlitFramebuffer", "glReadPixels", "glFinish", "glTexImage2D", "glTexSubImage2D",
+    "glGenerateMipmap", "glCompileShader", "glLinkProgram",
+)  # fmt: skip
+_construct = PLATFORM.constructFunction
+_unlocked = PLATFORM.DEFAULT_FUNCTION_TYPE
+
+
+def _function(name: str, *words: Any, **more: Any) -> Any:
+    """As ``BasePlatform.constructFunction``, which asks the platform for the kind of all functions."""
+    PLATFORM.DEFAULT_FUNCTION_TYPE = _unlocked if name in _LONG else ctypes.PYFUNCTYPE
+    return _construct(name, *words, **more)
+
+
+PLATFORM.constructFunction = _function
 
 from OpenGL import GL  # noqa: E402
 

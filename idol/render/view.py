@@ -18,7 +18,7 @@ from idol.render.gl import RenderError
 from idol.render.hidden_context import window_samples
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
 from idol.render.renderer import AvatarRenderer, Background
-from idol.render.small_target import SmallTarget, reduced
+from idol.render.small_target import PIXELS, SmallTarget, reduced
 from idol.render.surface_format import gl_format
 from idol.seams import FacePose
 
@@ -51,6 +51,7 @@ class AvatarView(QOpenGLWidget):
         self.setMinimumSize(160, 160)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._slow = window_samples() == 0
+        self._detail = 1.0
         self._renderer = AvatarRenderer(cheap=self._slow)
         self._small = SmallTarget()
         self._avatar: Avatar | None = None
@@ -135,6 +136,15 @@ class AvatarView(QOpenGLWidget):
         self._renderer.lighting = LIGHTINGS[name or DEFAULT_LIGHTING]
         self.update()
 
+    @property
+    def drawn_by_processor(self) -> bool:
+        """True where pixels are dear: ``set_detail`` works there only."""
+        return self._slow
+
+    def set_detail(self, share: float) -> None:
+        """Draw with this share, 0 to 1, of the pixels that are drawn at most."""
+        self._detail = share
+
     def tick(self, now: float | None = None) -> None:
         """Advance her to ``now`` and ask for a painting. Called by the frame clock."""
         moment = time.monotonic() if now is None else now
@@ -215,7 +225,7 @@ class AvatarView(QOpenGLWidget):
         self.frames_drawn += 1
 
     def _draw(self, width: int, height: int) -> None:
-        small = reduced(width, height) if self._slow else (width, height)
+        small = reduced(width, height, round(PIXELS * self._detail)) if self._slow else (width, height)
         if small == (width, height):
             self._renderer.draw(self._camera, width, height, self._background)
             return

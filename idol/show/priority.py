@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _NICER = 8
 """Steps of niceness: a frame gets its core at once, and an engine that works alone loses nothing."""
@@ -19,3 +22,25 @@ def yield_to_the_picture() -> None:
         os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICER))
     except OSError:
         pass  # a convenience only
+
+
+_loading = 0
+_lock = threading.Lock()
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """While much is made that stays, dictionaries say: Python's cycle collector would stop the picture for a tenth of a
+    second, again and again, to look through it. It rests, and never looks at what was made meanwhile."""
+    global _loading
+    with _lock:
+        _loading += 1
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _lock:
+            _loading -= 1
+            if not _loading:
+                gc.freeze()
+                gc.enable()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from engines.errors import Cancelled
 from idol.show.cast import Candidate, Prepare, Tell
 from idol.show.interface import Loading, Notice, SwapKind
-from idol.show.priority import yield_to_the_picture
+from idol.show.priority import loading, yield_to_the_picture
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,8 @@ class Residence:
         try:
             self._patience = _PATIENCE_SECONDS
             self._let_the_worker_go_first()
-            candidate = prepare(name, self._report, self._unwanted)
+            with loading():
+                candidate = prepare(name, self._report, self._unwanted)
         except Exception as error:  # whatever a file or a runtime can do, the running engine stays
             trouble = error
         with self._lock:

@@ -30,7 +30,7 @@ from idol.show.interface import (
 )
 from idol.show.latency import LatencyBook, TurnRecord
 from idol.show.pacing import Rates
-from idol.show.priority import yield_to_the_picture
+from idol.show.priority import loading, yield_to_the_picture
 from idol.show.residence import Residence
 from idol.show.speech_line import MouthRelease
 from idol.show.turn_queue import TurnQueue
@@ -215,7 +215,8 @@ class Show:
 
     def _load_engines(self, owned: ExitStack) -> Engines | None:
         try:
-            engines = self._load(lambda what, fraction: self._emit(Loading(what, fraction)), self._stop.is_set)
+            with loading():
+                engines = self._load(lambda what, fraction: self._emit(Loading(what, fraction)), self._stop.is_set)
         except Exception as error:
             if not self._stop.is_set():
                 log.exception("loading failed")
@@ -234,10 +235,12 @@ class Show:
 
     def _prepare(self, engines: Engines) -> bool:
         try:
-            if engines.chores:
-                engines.chores.pop(0)()
+            if engines.chores and not engines.output.queued_seconds:
+                with loading():
+                    engines.chores.pop(0)()
                 return True
-            return engines.mind.prepare(lambda: len(self._queue) > 0 or self._stop.is_set())
+            more = engines.mind.prepare(lambda: len(self._queue) > 0 or self._stop.is_set())
+            return more or bool(engines.chores)
         except Exception:
             log.exception("idle work failed")
             return False

@@ -8,19 +8,36 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 INTERVAL_MS = 33
-SLOWEST = 2
-"""Ticks between frames at most."""
 FIRST_TRY, LAST_TRY = 10.0, 160.0
-"""Seconds until the quick beat is tried again, at first and at most."""
-_KEEP = 24
-"""Frames that a beat is judged by."""
+"""Seconds until a better step is tried, at first and at most."""
 _TOLERANCE = 0.25
 """Of a tick: a frame that begins later than this is late."""
+_KEEP = 24
+"""Frames that a beat is judged by: a quarter of them late, and it is too quick."""
+_SHARP, _SHARP_LATE = 8, 2
+"""Frames that the sharpness is judged by, and how many of them late give it up: sooner than the beat is."""
+_ROOM = 0.8
+"""Of its slot: what a frame may be expected to take at a step that is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How she is drawn: every ``divider``-th tick, with ``detail`` of the pixels."""
+
+    divider: int
+    detail: float
+
+
+BEATS = (Step(1, 1.0), Step(2, 1.0))
+"""Where a graphics card draws: pixels cost nothing there."""
+SOFTWARE_STEPS = (Step(1, 1.0), Step(1, 0.4), Step(2, 1.0), Step(2, 0.4))
+"""Where the processor draws: dynamic resolution, then a slower beat."""
 
 
 class FrameStats:
@@ -55,62 +72,98 @@ class FrameStats:
 
 
 class Pacer:
-    """When frames begin: a grid of whole ticks, every ``divider``-th of which is drawn. Knows no timer; seconds.
+    """When frames begin, a grid of whole ticks of which every ``divider``-th is drawn, and how sharp. Knows no timer.
 
-    Where frames keep beginning late, each would come one or two ticks after the other as chance has it; a steady slower
-    beat looks smoother. The quick beat is tried again after ``FIRST_TRY``, then ever more rarely while it fails.
+    Where frames keep beginning late, each would come one or two ticks after the other as chance has it; fewer pixels,
+    then a steady slower beat look smoother. A better step is tried when the frames' cost leaves room for it: after
+    ``FIRST_TRY``, then ever more rarely while it fails. Seconds throughout.
     """
 
-    def __init__(self, tick: float = INTERVAL_MS / 1000) -> None:
+    def __init__(self, tick: float = INTERVAL_MS / 1000, steps: Sequence[Step] = BEATS) -> None:
         self.tick = tick
-        self.divider = 1
+        self.steps = steps
+        self._at = 0
         self._late: deque[bool] = deque(maxlen=_KEEP)
+        self._costs: deque[float] = deque(maxlen=_KEEP)
         self._due: float | None = None
-        self._wait = FIRST_TRY
-        self._try_at = 0.0
+        self._wait = [FIRST_TRY] * len(steps)
+        self._since = 0.0
+
+    @property
+    def step(self) -> Step:
+        return self.steps[self._at]
 
     def begun(self, now: float) -> float:
         """A frame begins at ``now``; when the next one shall begin. A late frame is late once: the grid stays."""
         due = now if self._due is None else self._due
         self._late.append(now > due + _TOLERANCE * self.tick)
         self._choose(now)
-        slot = self.tick * self.divider
+        slot = self.tick * self.step.divider
         # Beginnings that were missed altogether are left out, not made up for.
         self._due = due + slot * max(1, int((now - due) // slot) + 1)
         return self._due
 
+    def drawn(self, cost: float) -> None:
+        """The frame begun last took ``cost``."""
+        self._costs.append(cost)
+
     def reset(self) -> None:
         self._due = None
         self._late.clear()
+        self._costs.clear()
 
     def _choose(self, now: float) -> None:
-        full = len(self._late) == _KEEP
-        if self.divider < SLOWEST and full and sum(self._late) > _KEEP // 4:
-            self.divider += 1
-            self._late.clear()
-            self._try_at = now + self._wait
-            self._wait = min(2 * self._wait, LAST_TRY)
-        elif self.divider > 1 and now >= self._try_at:
-            self.divider -= 1
-            self._late.clear()
-        elif self.divider == 1 and full and now > self._try_at + 2 * self._wait:
-            self._wait = FIRST_TRY  # it has kept the quick beat for long
+        if self._at + 1 < len(self.steps) and self._failing():
+            # What was tried and did not hold waits longer the next time.
+            if now - self._since < self._wait[self._at]:
+                self._wait[self._at] = min(2 * self._wait[self._at], LAST_TRY)
+            self._go(self._at + 1, now)
+        elif self._at and now - self._since >= self._wait[self._at - 1] and self._has_room():
+            self._go(self._at - 1, now)
+        elif len(self._late) == _KEEP and now - self._since > 2 * self._wait[self._at]:
+            self._wait[self._at] = FIRST_TRY  # it has held for long
+
+    def _go(self, step: int, now: float) -> None:
+        self._at, self._since = step, now
+        self._late.clear()
+        self._costs.clear()
+
+    def _failing(self) -> bool:
+        """Judged by what the next step gives up."""
+        if self.steps[self._at + 1].divider == self.step.divider:
+            return sum(list(self._late)[-_SHARP:]) >= _SHARP_LATE
+        return len(self._late) == _KEEP and sum(self._late) > _KEEP // 4
+
+    def _has_room(self) -> bool:
+        """True when frames of the step before would end in time, if each pixel cost what it costs now."""
+        if len(self._costs) < _KEEP:
+            return False
+        better = self.steps[self._at - 1]
+        usual = sorted(self._costs)[_KEEP * 9 // 10]
+        # About half of a frame's cost is its pixels.
+        expected = usual * (1 + better.detail / self.step.detail) / 2
+        return expected < _ROOM * self.tick * better.divider
 
 
 class FrameClock(QObject):
     """Calls ``frame(now)`` on the main thread every 33 ms, or every whole multiple of it that painting needs."""
+
+    detail_changed = Signal(float)
+    """The share of the pixels that frames shall have from now on."""
 
     def __init__(
         self,
         frame: Callable[[float], None],
         parent: QObject | None = None,
         clock: Callable[[], float] = time.monotonic,
+        steps: Sequence[Step] = BEATS,
     ) -> None:
         super().__init__(parent)
         self._frame = frame
         self._clock = clock
         self.stats = FrameStats()
-        self.pacer = Pacer()
+        self.pacer = Pacer(steps=steps)
+        self._begun: float | None = None
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.setSingleShot(True)
@@ -123,9 +176,19 @@ class FrameClock(QObject):
     def stop(self) -> None:
         self._timer.stop()
 
+    def drawn(self) -> None:
+        """The picture of the last tick is on the screen."""
+        if self._begun is not None:
+            self.pacer.drawn(self._clock() - self._begun)
+            self._begun = None
+
     def _tick(self) -> None:
         now = self._clock()
         self.stats.tick(now)
+        before = self.pacer.step.detail
         due = self.pacer.begun(now)
+        if self.pacer.step.detail != before:
+            self.detail_changed.emit(self.pacer.step.detail)
+        self._begun = now
         self._timer.start(max(0, round((due - now) * 1000)))
         self._frame(now)

@@ -38,7 +38,7 @@ from idol.show.interface import (
     TurnEnded,
     TurnStarted,
 )
-from idol.ui.frame_clock import FrameClock
+from idol.ui.frame_clock import BEATS, SOFTWARE_STEPS, FrameClock
 from idol.ui.overlay import Overlay
 from idol.ui.show_bridge import ShowBridge
 from idol.ui.strings import tr
@@ -104,7 +104,10 @@ class MainWindow(QMainWindow):
         self._build_menus()
         self._bridge = ShowBridge(show, self)
         self._bridge.arrived.connect(self._on_event)
-        self.clock = FrameClock(self._on_frame, self)
+        steps = SOFTWARE_STEPS if self.view.drawn_by_processor else BEATS
+        self.clock = FrameClock(self._on_frame, self, steps=steps)
+        self.clock.detail_changed.connect(self.view.set_detail)
+        self.view.frameSwapped.connect(self.clock.drawn)
         self._slow = QTimer(self)
         self._slow.setInterval(250)
         self._slow.timeout.connect(self._refresh)
