@@ -6,18 +6,21 @@ model of the same sizes, and one copy of the weights serves decoding and prefill
 costs what one engine of all layers costs.
 
 A run takes ``n`` new tokens against a cache of fixed capacity C. The cache is only read: the new keys and values come
-out, and whoever runs the graph copies them into the cache behind it.
+out, and whoever runs the graph copies them into the cache behind it. For one token there is a graph of its own: what
+reorders rows is nothing there, and such a step is bound by the number of its kernels, not by what they compute.
 
 Layer, 16-bit unless said otherwise: ``x`` float32 [n, hidden]; ``cos`` and ``sin`` [n, head size] (the rows of the
-positions, both halves); ``mask`` [n, C + n], added to the scores (0 or ``MASKED``); ``past_key`` and ``past_value``
-[kv heads, C, head size]; the weights (``layer_weights``). Out: ``y`` float32 [n, hidden]; ``new_key`` and
-``new_value`` [kv heads, n, head size].
+positions, both halves, times ``rotary_scale``: so queries and keys come out scaled for their product); ``mask``
+[n, C + n], added to the scores (0 or ``MASKED``); ``past_key`` and ``past_value`` [kv heads, C, head size]; the weights
+(``layer_weights``). Out: ``y`` float32 [n, hidden]; ``new_key`` and ``new_value`` [kv heads, n, head size].
 
 Head: ``last`` float32 [1, hidden] and its weights (``head_weights``). Out: ``logits`` float32 [1, vocabulary];
 ``best_logits`` float32 and ``best_tokens`` int32 [1, k], the k largest of them.
 
 Grouped queries are folded into rows (Ainslie et al. 2023, GQA), so that each product is one batched product over the
-kv heads. Names of nodes that must stay in 32 bits end in ``_f32``: weakly typed builders read them.
+kv heads. The rotary embedding (Su et al. 2021) of a projection needs it with its halves exchanged as well; that is a
+projection by turned weights, and costs a product instead of four copies. Names of nodes that must stay in 32 bits end
+in ``_f32``: weakly typed builders read them.
 """
 
 from __future__ import annotations
@@ -44,13 +47,16 @@ CANDIDATES = 256
 class WeightSpec:
     """One weight of a layer or the head: its input's name, shape, type, and the file's tensors it is stacked from.
 
-    ``{}`` in a source stands for the layer's prefix. Matrices are [outputs, inputs], as files keep them.
+    ``{}`` in a source stands for the layer's prefix. Matrices are [outputs, inputs], as files keep them. ``turned``:
+    half a head's rows; of each head the halves are exchanged, the one that comes first negated (``signed``).
     """
 
     name: str
     shape: tuple[int, ...]
     half: bool
     sources: tuple[str, ...]
+    turned: int = 0
+    signed: bool = True
 
     @property
     def dtype(self) -> type[np.generic]:
@@ -71,6 +77,10 @@ class WeightSpec:
             matrix = weights.matrix(name)
             parts.append(matrix.dequantised() if isinstance(matrix, QuantisedMatrix) else matrix)
         whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        if self.turned:
+            halves = whole.reshape(-1, 2, self.turned, *whole.shape[1:])
+            second = -halves[:, 1] if self.signed else halves[:, 1]
+            whole = np.stack([second, halves[:, 0]], axis=1)
         return np.ascontiguousarray(whole.reshape(self.shape).astype(self.dtype))
 
 
@@ -78,18 +88,30 @@ def layer_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
     """What a layer takes beside its activations, in the order in which it is kept."""
     hidden, size = config.hidden, config.head_size
     queries, keys = config.heads * size, config.kv_heads * size
+    rows, half = queries + keys, size // 2
+    qk, qk_bias = (tuple(f"{{}}.attn_{part}.{kind}" for part in "qk") for kind in ("weight", "bias"))
     found = [
         WeightSpec("attn_norm", (hidden,), False, ("{}.attn_norm.weight",)),
-        WeightSpec("qkv", (queries + 2 * keys, hidden), True, tuple(f"{{}}.attn_{part}.weight" for part in "qkv")),
+        WeightSpec("qk", (rows, hidden), True, qk),
+        WeightSpec("qk_turned", (rows, hidden), True, qk, half),
+        WeightSpec("v", (keys, hidden), True, ("{}.attn_v.weight",)),
         WeightSpec("attn_output", (hidden, queries), True, ("{}.attn_output.weight",)),
         WeightSpec("ffn_norm", (hidden,), False, ("{}.ffn_norm.weight",)),
-        WeightSpec("gate_up", (2 * config.intermediate, hidden), True, ("{}.ffn_gate.weight", "{}.ffn_up.weight")),
+        WeightSpec("gate", (config.intermediate, hidden), True, ("{}.ffn_gate.weight",)),
+        WeightSpec("up", (config.intermediate, hidden), True, ("{}.ffn_up.weight",)),
         WeightSpec("down", (hidden, config.intermediate), True, ("{}.ffn_down.weight",)),
     ]
     if config.attention_bias:
-        found.append(WeightSpec("qkv_bias", (queries + 2 * keys,), True, tuple(f"{{}}.attn_{p}.bias" for p in "qkv")))
+        found += [
+            WeightSpec("qk_bias", (rows,), True, qk_bias),
+            WeightSpec("qk_turned_bias", (rows,), True, qk_bias, half),
+            WeightSpec("v_bias", (keys,), True, ("{}.attn_v.bias",)),
+        ]
     if config.qk_norm:
-        found += [WeightSpec(f"{part}_norm", (size,), False, (f"{{}}.attn_{part}_norm.weight",)) for part in "qk"]
+        for part in "qk":
+            source = (f"{{}}.attn_{part}_norm.weight",)
+            found.append(WeightSpec(f"{part}_norm", (size,), False, source))
+            found.append(WeightSpec(f"{part}_norm_turned", (size,), False, source, half, signed=False))
     return tuple(found)
 
 
@@ -159,60 +181,56 @@ class _Graph:
 
 
 class _Layer(_Graph):
-    def build(self) -> onnx.ModelProto:
+    """``one`` token, or any number of them."""
+
+    def build(self, one: bool) -> onnx.ModelProto:
         config, half = self._config, self._type
-        self._constants()
+        self._constants(one)
         normed = self.norm("x", "attn_norm", "attn")
-        attended = self._attention(normed)
+        attended = (self._attend_one if one else self._attend)(normed)
         residual = self._join("x", self.project(attended, "attn_output", "attn_out"), "attn_sum_f32")
         normed = self.norm(residual, "ffn_norm", "ffn")
-        both = self.project(normed, "gate_up", "gate_up_product")
-        self.node("Split", [both, "gate_up_halves"], "gate", "up", axis=-1)
-        sigmoid = self.add("Sigmoid", ["gate"], "sigmoid")
-        silu = self.add("Mul", ["gate", sigmoid], "silu")
-        gated = self.add("Mul", [silu, "up"], "gated")
+        gate, up = self.project(normed, "gate", "gate_out"), self.project(normed, "up", "up_out")
+        sigmoid = self.add("Sigmoid", [gate], "sigmoid")
+        silu = self.add("Mul", [gate, sigmoid], "silu")
+        gated = self.add("Mul", [silu, up], "gated")
         self._join(residual, self.project(gated, "down", "ffn_out"), "y")
         info = helper.make_tensor_value_info
+        n: str | int = 1 if one else "n"
         cache = [config.kv_heads, self._capacity, config.head_size]
-        new: list[str | int | None] = [config.kv_heads, "n", config.head_size]
+        new: list[str | int | None] = [config.kv_heads, n, config.head_size]
         inputs = [
-            info("x", TensorProto.FLOAT, ["n", config.hidden]),
-            info("cos", half, ["n", config.head_size]),
-            info("sin", half, ["n", config.head_size]),
-            info("mask", half, ["n", "width"]),
+            info("x", TensorProto.FLOAT, [n, config.hidden]),
+            info("cos", half, [n, config.head_size]),
+            info("sin", half, [n, config.head_size]),
+            info("mask", half, [n, self._capacity + 1 if one else "width"]),
             info("past_key", half, cache),
             info("past_value", half, cache),
             *self.weight_inputs(layer_weights(config)),
         ]
         outputs = [
-            info("y", TensorProto.FLOAT, ["n", config.hidden]), info("new_key", half, new), info("new_value", half, new)
+            info("y", TensorProto.FLOAT, [n, config.hidden]), info("new_key", half, new), info("new_value", half, new)
         ]  # fmt: skip
         return self.model("layer", inputs, outputs)
 
-    def _constants(self) -> None:
+    def _constants(self, one: bool) -> None:
         config = self._config
         heads, kv, size = config.heads, config.kv_heads, config.head_size
         group = heads // kv
-        for name, value in (
-            ("query_rows", [-1, kv, group, size]), ("key_rows", [-1, kv, size]), ("row_shape", [-1, heads * size]),
-            ("grouped", [kv, -1, size]), ("rotary_halves", [size // 2, size // 2]), ("heads_axis", [1]),
-            ("groups_axis", [1, 2]), ("mask_axes", [0, 1]), ("qkv_sizes", [heads * size, kv * size, kv * size]),
-            ("gate_up_halves", [config.intermediate] * 2), ("kv_group", [kv, group]), ("kv", [kv]), ("any_rows", [-1]),
-            ("split_groups", [kv, group, -1, size]), ("row_index", [0]), ("zero", [0]), ("last_axis", [-1]),
-            ("old_end", [self._capacity]), ("far_end", [np.iinfo(np.int64).max]),
-            ("old_scores", [kv, group, -1, self._capacity]), ("old_shares", [kv, -1, self._capacity]),
-        ):  # fmt: skip
+        shared = {
+            "head_rows": [-1, heads + kv, size], "heads_of": [heads, kv], "row_shape": [-1, heads * size],
+            "kept": [self._capacity, 1], "key_rows": [-1, kv, size],
+        }  # fmt: skip
+        many = {
+            "query_rows": [-1, kv, group, size], "grouped": [kv, -1, size], "heads_axis": [1], "mask_axes": [0, 1],
+            "kv_group": [kv, group], "kv": [kv], "any_rows": [-1], "split_groups": [kv, group, -1, size],
+            "row_index": [0], "zero": [0], "last_axis": [-1], "old_end": [self._capacity],
+            "far_end": [np.iinfo(np.int64).max], "old_scores": [kv, group, -1, self._capacity],
+            "old_shares": [kv, -1, self._capacity],
+        }  # fmt: skip
+        single = {"single_query": [kv, group, size], "single_row": [kv, 1, size], "single_head": [1, heads * size]}
+        for name, value in (shared | (single if one else many)).items():
             self._constant(name, np.asarray(value, np.int64))
-        self._constant("scale", np.asarray(size**-0.5, self._float))
-        self.add("Unsqueeze", ["mask", "mask_axes"], "mask_4d")
-        for name in ("cos", "sin"):
-            self.add("Unsqueeze", [name, "heads_axis"], f"{name}_key")
-            self.add("Unsqueeze", [name, "groups_axis"], f"{name}_query")
-        # [kv, group, n, n] and [kv, group · n, n] as shape tensors: two sizes depend on n.
-        self.add("Shape", ["mask"], "mask_shape")
-        self.add("Gather", ["mask_shape", "row_index"], "rows", axis=0)
-        self.add("Concat", ["kv_group", "any_rows", "rows"], "new_scores", axis=0)
-        self.add("Concat", ["kv", "any_rows", "rows"], "new_shares", axis=0)
 
     def _join(self, residual: str, value: str, output: str) -> str:
         wide = self.cast(value, TensorProto.FLOAT, f"{output}.wide_f32")
@@ -221,22 +239,60 @@ class _Layer(_Graph):
         )
         return output
 
-    def _attention(self, normed: str) -> str:
+    def _rotated(self, normed: str, cos: str, sin: str) -> tuple[str, str]:
+        """Queries [n, heads, head size] and keys [n, kv heads, head size], rotated."""
         config = self._config
-        qkv = self.project(normed, "qkv", "qkv_product", "qkv_bias" if config.attention_bias else "")
-        self.node("Split", [qkv, "qkv_sizes"], "q_flat", "k_flat", "v_flat", axis=-1)
-        query = self.add("Reshape", ["q_flat", "query_rows"], "q")
-        key = self.add("Reshape", ["k_flat", "key_rows"], "k")
-        self.add("Reshape", ["v_flat", "key_rows"], "v")
-        if config.qk_norm:
-            query, key = (
-                self.norm(self.cast(x, TensorProto.FLOAT, f"{x}_wide_f32"), f"{x}_norm", x) for x in (query, key)
-            )
-        query = self._rotate(query, "query", "q_rotated")
-        key = self.add("Transpose", [self._rotate(key, "key", "k_rotated")], "new_key", perm=[1, 0, 2])
-        value = self.add("Transpose", ["v"], "new_value", perm=[1, 0, 2])
-        query = self.add("Mul", [query, "scale"], "q_scaled")
+        parts = []
+        for name, factor in (("qk", cos), ("qk_turned", sin)):
+            bias = f"{name}_bias" if config.attention_bias else ""
+            flat = self.project(normed, name, f"{name}_flat", bias)
+            rows = self.add("Reshape", [flat, "head_rows"], f"{name}_rows")
+            if config.qk_norm:
+                rows = self._normed_heads(rows, name.removeprefix("qk"))
+            parts.append(self.add("Mul", [rows, factor], f"{name}_part"))
+        self.node("Split", [self.add("Add", parts, "qk_rotated"), "heads_of"], "q", "k", axis=1)
+        return "q", "k"
+
+    def _normed_heads(self, rows: str, suffix: str) -> str:
+        """Queries and keys each normed by head, as Qwen3 has them."""
+        self.node("Split", [rows, "heads_of"], f"{rows}_q", f"{rows}_k", axis=1)
+        wide = {part: self.cast(f"{rows}_{part}", TensorProto.FLOAT, f"{rows}_{part}_wide_f32") for part in "qk"}
+        normed = [self.norm(wide[part], f"{part}_norm{suffix}", f"{rows}_{part}") for part in "qk"]
+        return self.add("Concat", normed, f"{rows}_normed", axis=1)
+
+    def _value(self, normed: str) -> str:
+        return self.project(normed, "v", "v_flat", "v_bias" if self._config.attention_bias else "")
+
+    def _attend_one(self, normed: str) -> str:
+        query, key = self._rotated(normed, "cos", "sin")
+        query = self.add("Reshape", [query, "single_query"], "q_rows")
+        key = self.add("Reshape", [key, "single_row"], "new_key")
+        value = self.add("Reshape", [self._value(normed), "single_row"], "new_value")
+        scores = []
+        for age, keys in (("old", "past_key"), ("new", key)):
+            turned = self.add("Transpose", [keys], f"{age}_keys", perm=[0, 2, 1])
+            scores.append(self.add("MatMul", [query, turned], f"{age}_scores"))
+        seen = self.add("Add", [self.add("Concat", scores, "scores", axis=2), "mask"], "seen")
+        self.node("Split", [self.add("Softmax", [seen], "share", axis=-1), "kept"], "old_share", "new_share", axis=2)
+        old = self.add("MatMul", ["old_share", "past_value"], "old_mixed")
+        mixed = self.add("Add", [old, self.add("Mul", ["new_share", value], "new_mixed")], "mixed")
+        return self.add("Reshape", [mixed, "single_head"], "attended")
+
+    def _attend(self, normed: str) -> str:
+        self.add("Unsqueeze", ["mask", "mask_axes"], "mask_4d")
+        for name in ("cos", "sin"):
+            self.add("Unsqueeze", [name, "heads_axis"], f"{name}_heads")
+        # [kv, group, n, n] and [kv, group · n, n] as shape tensors: two sizes depend on n.
+        self.add("Shape", ["mask"], "mask_shape")
+        self.add("Gather", ["mask_shape", "row_index"], "rows", axis=0)
+        self.add("Concat", ["kv_group", "any_rows", "rows"], "new_scores", axis=0)
+        self.add("Concat", ["kv", "any_rows", "rows"], "new_shares", axis=0)
+        query, key = self._rotated(normed, "cos_heads", "sin_heads")
+        value = self.add("Reshape", [self._value(normed), "key_rows"], "v_rows")
+        key = self.add("Transpose", [key], "new_key", perm=[1, 0, 2])
+        value = self.add("Transpose", [value], "new_value", perm=[1, 0, 2])
         # [n, kv, group, size] → [kv, group · n, size]
+        query = self.add("Reshape", [query, "query_rows"], "q_heads")
         query = self.add("Transpose", [query], "q_grouped", perm=[1, 2, 0, 3])
         query = self.add("Reshape", [query, "grouped"], "q_rows")
         # The cache is read where it lies: only scores of old and new keys are put side by side.
@@ -246,8 +302,7 @@ class _Layer(_Graph):
             product = self.add("MatMul", [query, turned], f"{age}_product")
             scores.append(self.add("Reshape", [product, f"{age}_scores"], f"{age}_scores_4d"))
         seen = self.add("Add", [self.add("Concat", scores, "scores", axis=3), "mask_4d"], "seen")
-        wide = self.cast(seen, TensorProto.FLOAT, "seen_f32")
-        share = self.cast(self.add("Softmax", [wide], "share_f32", axis=-1), self._type, "share")
+        share = self.add("Softmax", [seen], "share", axis=-1)
         mixed = []
         for age, first, end, values in (
             ("old", "zero", "old_end", "past_value"), ("new", "old_end", "far_end", value)
@@ -258,16 +313,6 @@ class _Layer(_Graph):
         both = self.add("Reshape", [self.add("Add", mixed, "mixed"), "split_groups"], "mixed_4d")
         rows = self.add("Transpose", [both], "mixed_rows", perm=[2, 0, 1, 3])
         return self.add("Reshape", [rows, "row_shape"], "attended")
-
-    def _rotate(self, value: str, kind: str, output: str) -> str:
-        """Rotary embedding (Su et al. 2021) in the half-split order."""
-        first, second = f"{value}_first", f"{value}_second"
-        self.node("Split", [value, "rotary_halves"], first, second, axis=-1)
-        negative = self.add("Neg", [second], f"{value}_negative")
-        turned = self.add("Concat", [negative, first], f"{value}_turned", axis=-1)
-        straight = self.add("Mul", [value, f"cos_{kind}"], f"{value}_cos")
-        across = self.add("Mul", [turned, f"sin_{kind}"], f"{value}_sin")
-        return self.add("Add", [straight, across], output)
 
 
 class _Head(_Graph):
@@ -291,9 +336,14 @@ class _Head(_Graph):
         return self.model("head", inputs, outputs)
 
 
-def layer_graph(config: DecoderConfig, capacity: int, *, half: bool = True) -> onnx.ModelProto:
-    """One layer against a cache of ``capacity`` tokens."""
-    return _Layer(config, capacity, half).build()
+def layer_graph(config: DecoderConfig, capacity: int, *, one: bool = False, half: bool = True) -> onnx.ModelProto:
+    """One layer against a cache of ``capacity`` tokens, for ``one`` new token or for any number."""
+    return _Layer(config, capacity, half).build(one)
+
+
+def rotary_scale(head_size: int) -> float:
+    """What the rotary tables are multiplied by: squared, the scale of attention's scores."""
+    return float(head_size**-0.25)
 
 
 def head_graph(config: DecoderConfig, *, half: bool = True) -> onnx.ModelProto:

@@ -1,8 +1,9 @@
 """A decoder on TensorRT: the same verbs as ``engines.models.decoder.Decoder``, its cache and its choice on the card.
 
-Two engines: one for a layer, one for the head (see ``decoder_layer``). A run queues the layer's engine once per layer
-with other weights; runs of one token and of each size of chunk are captured, so that each is one CUDA graph. The cache
-lies in one block, [2 · layers, kv heads, capacity, head size]; what a run adds is put behind it by one strided copy.
+Three engines: a layer of one token, a layer of many, the head (see ``decoder_layer``). A run queues a layer's engine
+once per layer with other weights; runs of one token and of each size of chunk are captured, so that each is one CUDA
+graph. The cache lies in one block, [2 · layers, kv heads, capacity, head size]; what a run adds is put behind it by one
+strided copy.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from engines.models.decoder_layer import (
     head_weights,
     layer_graph,
     layer_weights,
+    rotary_scale,
     rotary_tables,
 )
 from engines.models.decoder_store import WeightStore
@@ -42,18 +44,14 @@ _HALF = np.float16
 _ALIGN = 256
 
 
-def profiles(config: DecoderConfig, capacity: int) -> tuple[Profile, Profile]:
-    """One token, and prefilling."""
-
-    def shapes(least: int, best: int, most: int) -> Profile:
-        return {
-            "x": ((least, config.hidden), (best, config.hidden), (most, config.hidden)),
-            "cos": ((least, config.head_size), (best, config.head_size), (most, config.head_size)),
-            "sin": ((least, config.head_size), (best, config.head_size), (most, config.head_size)),
-            "mask": ((least, capacity + least), (best, capacity + best), (most, capacity + most)),
-        }
-
-    return shapes(1, 1, 1), shapes(CHUNKS[0], CHUNKS[1], CHUNKS[-1])
+def chunk_profile(config: DecoderConfig, capacity: int) -> Profile:
+    """The sizes of prefilling runs."""
+    least, best, most = CHUNKS[0], CHUNKS[1], CHUNKS[-1]
+    row = ((least, config.head_size), (best, config.head_size), (most, config.head_size))
+    return {
+        "x": ((least, config.hidden), (best, config.hidden), (most, config.hidden)), "cos": row, "sin": row,
+        "mask": ((least, capacity + least), (best, capacity + best), (most, capacity + most)),
+    }  # fmt: skip
 
 
 def plan_name(config: DecoderConfig) -> str:
@@ -64,13 +62,15 @@ def plan_name(config: DecoderConfig) -> str:
 def decoder_requests(
     folder: Path, config: DecoderConfig, capacity: int, typed: bool = True, level: int | None = None
 ) -> tuple[BuildRequest, ...]:
-    """The layer's engine and the head's; their graphs are written to ``folder``. Models of the same sizes share them.
+    """The engines of a step's layer, of a prefilling layer and of the head; their graphs are written to ``folder``.
+    Models of the same sizes share them.
 
     Raises ``ModelFileError`` when the graphs cannot be written.
     """
     requests = []
     for part, model, ranges in (
-        (f"layer-{capacity}", layer_graph(config, capacity), profiles(config, capacity)),
+        (f"step-{capacity}", layer_graph(config, capacity, one=True), ()),
+        (f"layer-{capacity}", layer_graph(config, capacity), (chunk_profile(config, capacity),)),
         ("head", head_graph(config), ()),
     ):
         path = folder / f"{part}.onnx"
@@ -96,11 +96,11 @@ class TensorRTDecoder:
     """``prefill`` a prompt, then ``step`` token by token. Used by the thread that opened ``device``.
 
     Both give ``Candidates`` (see ``decoder_layer.CANDIDATES``), or all logits float32 [vocabulary] while
-    ``full_logits`` is set. ``plans``: the layer's and the head's.
+    ``full_logits`` is set. ``plans``: as of ``decoder_requests``.
     """
 
     def __init__(
-        self, config: DecoderConfig, plans: tuple[Path, Path], device: Device, embedding: EmbeddingTable,
+        self, config: DecoderConfig, plans: Sequence[Path], device: Device, embedding: EmbeddingTable,
         weights: WeightStore, *, capacity: int, frequencies: NDArray[np.float32] | None = None,
     ) -> None:  # fmt: skip
         self.config = config
@@ -110,14 +110,14 @@ class TensorRTDecoder:
         self._device = device
         self._embedding = embedding
         self._weights = weights
-        cos, sin = rotary_tables(config, capacity, frequencies)
-        self._cos, self._sin = cos.astype(_HALF), sin.astype(_HALF)
+        scale = rotary_scale(config.head_size)
+        self._cos, self._sin = ((table * scale).astype(_HALF) for table in rotary_tables(config, capacity, frequencies))
         self._row = config.head_size * 2
         self._planes = 2 * config.layers * config.kv_heads
         self._staging: Any = None
         self.session = TensorRTSession("llm", plans[0], device, graphs=False)
-        self._many = TensorRTSession("llm", plans[0], device, graphs=False, profile=1, sharing=self.session)
-        self._head = TensorRTSession("llm head", plans[1], device, graphs=False)
+        self._many = TensorRTSession("llm", plans[1], device, graphs=False)
+        self._head = TensorRTSession("llm head", plans[2], device, graphs=False)
         self._blocks: list[Any] = []
         self._weight_at: dict[tuple[int, str], int] = {}
         self._stream_of: list[int] = []
@@ -155,12 +155,12 @@ class TensorRTDecoder:
             self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
             self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
             first = self._layer_addresses(0, 1)
+            self._head.fix(self._head_addresses(1))
             for session in (self.session, self._many):
                 session.fix(first)
-                session.load()
-            self._head.fix(self._head_addresses(1))
-            self._head.load(self.session.stream)
-            self._shape(self.session, 1)
+            self.session.load()
+            for session in (self._many, self._head):
+                session.load(self.session.stream)
             self._mask = _view(self.session, "mask", (1, self.capacity + 1))
             self._mask[:] = MASKED
             self._masked_to = 0
@@ -258,7 +258,7 @@ class TensorRTDecoder:
         """Copies in, every layer, the head, copies out: all on one stream."""
         session = self.session if rows == 1 else self._many
         if rows != 1:
-            self._shape(session, rows)
+            self._shape(rows)
         cuda, stream, config = self._device.cuda, session.stream, self.config
         cuda.memcpy_htod_async(self._stream_of[0], self._rows[: rows * config.hidden], stream)
         for name, width in (("cos", config.head_size), ("sin", config.head_size), ("mask", self.capacity + rows)):
@@ -325,12 +325,10 @@ class TensorRTDecoder:
         found["last"] = self._stream_of[self.config.layers % 2] + (rows - 1) * self.config.hidden * 4
         return found
 
-    def _shape(self, session: TensorRTSession, rows: int) -> None:
-        config = self.config
-        session.set_shape("x", (rows, config.hidden))
-        session.set_shape("cos", (rows, config.head_size))
-        session.set_shape("sin", (rows, config.head_size))
-        session.set_shape("mask", (rows, self.capacity + rows))
+    def _shape(self, rows: int) -> None:
+        widths = {"x": self.config.hidden, "cos": self.config.head_size, "sin": self.config.head_size}
+        for name, width in (widths | {"mask": self.capacity + rows}).items():
+            self._many.set_shape(name, (rows, width))
 
     def _capture(self, rows: int) -> None:
         graph = CudaGraph(self.session.stream.handle)
@@ -422,14 +420,15 @@ def _view(session: TensorRTSession, name: str, shape: tuple[int, ...]) -> NDArra
 def decoder_plans(
     folder: Path, config: DecoderConfig, capacity: int, flavour: Flavour, card: Card | None,
     progress: Progress | None = None, cancelled: Callable[[], bool] | None = None,
-) -> tuple[Path, Path]:  # fmt: skip
+) -> tuple[Path, ...]:  # fmt: skip
     """The plans of a decoder, built where they are missing."""
     tell = progress or (lambda fraction, text: None)
     plans = []
-    for index, request in enumerate(decoder_requests(folder, config, capacity, flavour.typed)):
+    requests = decoder_requests(folder, config, capacity, flavour.typed)
+    for index, request in enumerate(requests):
 
         def part(fraction: float, text: str, done: int = index) -> None:
-            tell((done + fraction) / 2, text)
+            tell((done + fraction) / len(requests), text)
 
         plans.append(ensure_plan(request, flavour, card, part, cancelled))
-    return plans[0], plans[1]
+    return tuple(plans)

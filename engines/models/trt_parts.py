@@ -19,7 +19,7 @@ from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
 VOICE_PARTS = ("A", "B", "D")
-DECODER_PARTS = ("layer", "head")
+DECODER_PARTS = ("step", "layer", "head")
 
 
 @dataclass(frozen=True, slots=True)

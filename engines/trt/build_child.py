@@ -14,6 +14,9 @@ from engines.trt.plans import BuildRequest
 from engines.trt.weak_norms import put_layers, with_placeholders
 
 _NORMS = ("NORMALIZATION", "REDUCE")
+_MOVES = ("SHAPE", "CONSTANT", "CAST", "CONCATENATION", "SHUFFLE", "SLICE")
+_NARROW = ("MATRIX_MULTIPLY", "ELEMENTWISE", "ACTIVATION", "SOFTMAX")
+"""Layers that are held to 16 bits: left free, each is as likely to be given 32, with copies before and behind it."""
 
 
 def main() -> int:
@@ -124,20 +127,21 @@ def _set_precision(api: Any, flavour: Flavour, request: BuildRequest, network: A
     if not request.half:
         return
     config.set_flag(api.BuilderFlag.FP16)
-    fixed = 0
     for index in range(network.num_layers):
         layer = network.get_layer(index)
-        wide = layer.name.endswith("_f32") or layer.type.name in _NORMS
-        if wide and layer.type.name not in ("SHAPE", "CONSTANT", "CAST", "CONCATENATION", "SHUFFLE", "SLICE"):
-            if layer.get_output(0).dtype not in (api.float32, api.float16):
-                continue
-            layer.precision = api.float32
-            for output in range(layer.num_outputs):
-                if layer.get_output(output).dtype in (api.float32, api.float16):
-                    layer.set_output_type(output, api.float32)
-            fixed += 1
-    if fixed:
-        config.set_flag(api.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
+        if layer.get_output(0).dtype not in (api.float32, api.float16):
+            continue
+        if layer.name.endswith("_f32") or layer.type.name in _NORMS:
+            wanted = None if layer.type.name in _MOVES else api.float32
+        else:
+            wanted = api.float16 if layer.type.name in _NARROW else None
+        if wanted is None:
+            continue
+        layer.precision = wanted
+        for output in range(layer.num_outputs):
+            if layer.get_output(output).dtype in (api.float32, api.float16):
+                layer.set_output_type(output, wanted)
+    config.set_flag(api.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
 
 
 def _set_profiles(builder: Any, config: Any, request: BuildRequest, network: Any) -> None:

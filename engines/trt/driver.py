@@ -1,6 +1,6 @@
 """CUDA graphs through the driver library: PyCUDA has no API for them.
 
-Seven functions of the CUDA driver API (Stream Management, Graph Management). Capture mode is thread-local, so that
+Eight functions of the CUDA driver API (Stream Management, Graph Management). Capture mode is thread-local, so that
 another thread may allocate meanwhile.
 """
 
@@ -30,6 +30,7 @@ def _library() -> Any:
     library.cuGraphLaunch.argtypes = [pointer, pointer]
     library.cuGraphExecDestroy.argtypes = [pointer]
     library.cuGraphDestroy.argtypes = [pointer]
+    library.cuGraphGetNodes.argtypes = [pointer, pointer, ctypes.POINTER(ctypes.c_size_t)]
     return library
 
 
@@ -44,6 +45,8 @@ class CudaGraph:
     def __init__(self, stream: int) -> None:
         self._stream = ctypes.c_void_p(stream)
         self._executable = ctypes.c_void_p()
+        self.nodes = 0
+        """Kernels and copies that a launch runs."""
 
     def begin(self) -> None:
         _check(_library().cuStreamBeginCapture_v2(self._stream, _THREAD_LOCAL), "beginning a capture")
@@ -55,6 +58,9 @@ class CudaGraph:
         try:
             code = _library().cuGraphInstantiateWithFlags(ctypes.byref(self._executable), graph, 0)
             _check(code, "making a CUDA graph")
+            count = ctypes.c_size_t()
+            if _library().cuGraphGetNodes(graph, None, ctypes.byref(count)) == 0:
+                self.nodes = count.value
         finally:
             _library().cuGraphDestroy(graph)
 

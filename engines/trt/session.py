@@ -59,20 +59,17 @@ class TensorRTSession(Session):
     """An engine from a plan file.
 
     ``fixed`` names tensors whose addresses the caller binds itself (a KV cache); they get no buffers here. ``graphs``
-    captures one CUDA graph per set of input shapes, up to a few dozen. ``sharing`` takes engine and stream from a
-    loaded session, so that one set of weights serves a context per ``profile``.
+    captures one CUDA graph per set of input shapes, up to a few dozen.
     """
 
     def __init__(
         self, name: str, plan: Path, device: Device, *, fixed: Mapping[str, int] | None = None, graphs: bool = True,
-        profile: int = 0, sharing: TensorRTSession | None = None, stream: Any = None,
+        stream: Any = None,
     ) -> None:  # fmt: skip
         self.name = name
         self._plan = plan
         self._device = device
         self._fixed = dict(fixed or {})
-        self._profile = profile
-        self._sharing = sharing
         self._graphs_wanted = graphs
         self._engine: Any = None
         self._context: Any = None
@@ -116,19 +113,15 @@ class TensorRTSession(Session):
             self._given_stream = self._stream = stream
         if self.loaded:
             raise SessionError(f"{self.name} is loaded already.", "Close it first.")
-        self._engine = self._sharing._engine if self._sharing is not None else self._deserialize()
+        self._engine = self._deserialize()
         self._context = self._engine.create_execution_context()
         if self._context is None:
             self.close()
             free, _ = self._device.memory()
             raise TensorRTError(f"{self.name} finds no room on the card ({free / 1e6:.0f} MB free).", "Free memory.")
-        if self._sharing is not None:
-            self._stream = self._sharing.stream
-        elif self._given_stream is None:
+        if self._given_stream is None:
             self._stream = self._device.stream()
         try:
-            if self._profile and not self._context.set_optimization_profile_async(self._profile, self._stream.handle):
-                raise TensorRTError(f"{self.name}: the plan has no profile {self._profile}.", "Build it again.")
             self._allocate()
         except BaseException:
             self.close()
@@ -239,7 +232,7 @@ class TensorRTSession(Session):
             is_input = engine.get_tensor_mode(name) == api.TensorIOMode.INPUT
             shape = tuple(engine.get_tensor_shape(name))
             if is_input and any(size < 0 for size in shape):
-                shape = tuple(engine.get_tensor_profile_shape(name, self._profile)[2])
+                shape = tuple(engine.get_tensor_profile_shape(name, 0)[2])
             tensor = Place(name, np.dtype(api.nptype(engine.get_tensor_dtype(name))), is_input, shape)
             self._tensors[name] = tensor
             places.append(tensor)

@@ -52,7 +52,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> BuildRequest:
     """A layer of the test data's tiny Llama, for 64 tokens."""
     weights = GgufWeights(Path(__file__).parents[1] / "data" / "llm" / "tiny_llama_f16.gguf")
     try:
-        return decoder_requests(tmp_path_factory.mktemp("tiny"), weights.config, 64)[0]
+        return decoder_requests(tmp_path_factory.mktemp("tiny"), weights.config, 64)[1]
     finally:
         weights.close()
 

@@ -56,8 +56,11 @@ def test_published_sizes_are_those_of_the_files(family: str, model: str, model_p
 @pytest.mark.parametrize("family", KNOWN_ARCHITECTURES)
 def test_the_decoder_builds_for_every_card(rtx: Flavour, tmp_path: Path, family: str) -> None:
     name, config = PUBLISHED[family]
-    layer, head = decoder_requests(tmp_path / "graphs", config, 2048)
-    parts = [MatrixPart(f"{name} layer", layer), MatrixPart(f"{name} head", head, (89,))]
+    step, layer, head = decoder_requests(tmp_path / "graphs", config, 2048)
+    parts = [
+        MatrixPart(f"{name} layer", layer), MatrixPart(f"{name} step", step, (89,)),
+        MatrixPart(f"{name} head", head, (89,)),
+    ]  # fmt: skip
     table = MatrixTable(tmp_path, rtx, parts)
     for outcome in run_jobs(matrix_jobs(parts, rtx, tmp_path), Silent(), at_once=2):
         assert outcome.result == "built", outcome.error

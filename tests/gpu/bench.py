@@ -104,6 +104,7 @@ def llm(name: str, device: Device) -> dict[str, Any]:
     began = time.perf_counter()
     engine.load()
     out: dict[str, Any] = {"load_s": time.perf_counter() - began, "graph_failure": engine.graph_failure}
+    out["nodes_a_token"] = getattr(engine._graphs.get(1), "nodes", 0)
     rng = np.random.default_rng(0)
     prefill, tokens, clause = [], [], []
     try:

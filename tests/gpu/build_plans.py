@@ -34,7 +34,7 @@ def sizes(name: str) -> DecoderConfig:
     return LLAMA_7B if name == "llama7b" else model_config(gguf(name))
 
 
-def llm_plans(name: str, flavour: Flavour, card: Card) -> tuple[Path, Path]:
+def llm_plans(name: str, flavour: Flavour, card: Card) -> tuple[Path, ...]:
     return decoder_plans(trt_folder(sizes(name)), sizes(name), CONTEXTS[name], flavour, card)
 
 

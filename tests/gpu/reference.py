@@ -36,19 +36,25 @@ class FloatWeights(GgufWeights):
         return found.dequantised() if isinstance(found, QuantisedMatrix) else found
 
 
+def exact_decoder(path: Path, working: Path) -> Decoder:
+    """The model of a GGUF file in float32, its graph kept in ``working``; loaded."""
+    weights = FloatWeights(path)
+    try:
+        place = gguf_embedding(weights.file)
+        build_decoder(weights, place, working, capacity=512, progress=lambda fraction: None, keep_floats=True)
+    finally:
+        weights.close()
+    decoder = Decoder(working, capacity=512)
+    decoder.load()
+    return decoder
+
+
 def write(name: str, folder: Path) -> None:
     path = gguf(name)
     chat = load_chat_model(path, context=512)
-    weights = FloatWeights(path)
     rows = []
     with tempfile.TemporaryDirectory() as working:
-        try:
-            place = gguf_embedding(weights.file)
-            build_decoder(weights, place, Path(working), capacity=512, progress=lambda fraction: None, keep_floats=True)
-        finally:
-            weights.close()
-        decoder = Decoder(Path(working), capacity=512)
-        decoder.load()
+        decoder = exact_decoder(path, Path(working))
         for text in PROMPTS:
             ids = chat.template.encode([("user", text)], reply=True)
             decoder.cache.reset()
