@@ -191,6 +191,10 @@ class Decoder:
             self._binding.bind_output(f"present_{name}", *place)
         self._binding.bind_output("logits")
 
+    @property
+    def runtime(self) -> str:
+        return self.session.runtime
+
     def close(self) -> None:
         self._binding = None
         self._snapshots.clear()

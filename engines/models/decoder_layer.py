@@ -1,26 +1,28 @@
-"""A decoder's layer and its head as plain opset-17 graphs for TensorRT, in every flavour; weights are inputs.
+"""A decoder's layer, in two halves, and its head as plain opset-17 graphs for TensorRT; weights are inputs.
 
-All layers of a decoder are alike but for their weights. So one small engine is built for a layer and one for the head,
-and a step runs the first once per layer with other addresses. A build takes seconds instead of minutes, serves every
-model of the same sizes, and one copy of the weights serves decoding and prefilling; captured as a CUDA graph, a step
-costs what one engine of all layers costs.
+All layers of a decoder are alike but for their weights. So one small engine is built for each half of a layer and one
+for the head, and a step runs the first two once per layer with other addresses. A build takes seconds instead of
+minutes, serves every model of the same sizes, and one copy of the weights serves decoding and prefilling; captured as a
+CUDA graph, a step costs what one engine of all layers costs.
 
-A run takes ``n`` new tokens against a cache of fixed capacity C. The cache is only read: the new keys and values come
-out, and whoever runs the graph copies them into the cache behind it. For one token there is a graph of its own: what
-reorders rows is nothing there, and such a step is bound by the number of its kernels, not by what they compute.
+A run takes ``n`` new tokens. The cache of one layer holds W = C + ``SCRATCH`` rows a head: C for the tokens so far, the
+others for the tokens of the run. Between the halves whoever runs them copies the new keys and values there, so that
+attention reads one block; afterwards it copies them behind the others. For one token there are graphs of their own:
+what reorders rows is nothing there, and such a step is bound by the number of its kernels, not by what they compute.
 
-Layer, 16-bit unless said otherwise: ``x`` float32 [n, hidden]; ``cos`` and ``sin`` [n, head size] (the rows of the
-positions, both halves, times ``rotary_scale``: so queries and keys come out scaled for their product); ``mask``
-[n, C + n], added to the scores (0 or ``MASKED``); ``past_key`` and ``past_value`` [kv heads, C, head size]; the weights
-(``layer_weights``). Out: ``y`` float32 [n, hidden]; ``new_key`` and ``new_value`` [kv heads, n, head size].
+Shapes, 16-bit unless said otherwise; G = heads / kv heads. ``project``: ``x`` float32 [n, hidden]; ``cos`` and ``sin``
+[n, head size] (the rows of the positions, both halves, times ``rotary_scale``: so queries and keys come out scaled for
+their product). Out: ``query`` [kv heads, G · n, head size]; ``new_key`` and ``new_value`` [kv heads, n, head size].
+``attend``: ``x`` and ``query``; ``mask`` [n, W], added to the scores (0 or ``MASKED``); ``key`` and ``value``
+[kv heads, W, head size]. Out: ``y`` float32 [n, hidden]. Both take the weights of ``layer_weights`` that they use.
 
 Head: ``last`` float32 [1, hidden] and its weights (``head_weights``). Out: ``logits`` float32 [1, vocabulary];
 ``best_logits`` float32 and ``best_tokens`` int32 [1, k], the k largest of them.
 
 Grouped queries are folded into rows (Ainslie et al. 2023, GQA), so that each product is one batched product over the
-kv heads. The rotary embedding (Su et al. 2021) of a projection needs it with its halves exchanged as well; that is a
-projection by turned weights, and costs a product instead of four copies. Names of nodes that must stay in 32 bits end
-in ``_f32``: weakly typed builders read them.
+kv heads. The rotary embedding (Su et al. 2021) needs each head with its halves exchanged and one of them negated: a
+product with a constant matrix, exact and one kernel instead of four. Names of nodes that must stay in 32 bits end in
+``_f32``: weakly typed builders read them.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ from engines.models.decoder_weights import DecoderWeights
 
 MASKED = -30000.0
 """What is added to the score of a key that must not be seen: far below any score, and finite in 16 bits."""
+SCRATCH = 64
+"""Rows of a cache for the tokens of one run, and so the most tokens of one."""
 CANDIDATES = 256
 """How many of the largest logits come out on their own: sampling looks at no others."""
 
@@ -47,16 +51,13 @@ CANDIDATES = 256
 class WeightSpec:
     """One weight of a layer or the head: its input's name, shape, type, and the file's tensors it is stacked from.
 
-    ``{}`` in a source stands for the layer's prefix. Matrices are [outputs, inputs], as files keep them. ``turned``:
-    half a head's rows; of each head the halves are exchanged, the one that comes first negated (``signed``).
+    ``{}`` in a source stands for the layer's prefix. Matrices are [outputs, inputs], as files keep them.
     """
 
     name: str
     shape: tuple[int, ...]
     half: bool
     sources: tuple[str, ...]
-    turned: int = 0
-    signed: bool = True
 
     @property
     def dtype(self) -> type[np.generic]:
@@ -77,10 +78,6 @@ class WeightSpec:
             matrix = weights.matrix(name)
             parts.append(matrix.dequantised() if isinstance(matrix, QuantisedMatrix) else matrix)
         whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        if self.turned:
-            halves = whole.reshape(-1, 2, self.turned, *whole.shape[1:])
-            second = -halves[:, 1] if self.signed else halves[:, 1]
-            whole = np.stack([second, halves[:, 0]], axis=1)
         return np.ascontiguousarray(whole.reshape(self.shape).astype(self.dtype))
 
 
@@ -88,12 +85,10 @@ def layer_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
     """What a layer takes beside its activations, in the order in which it is kept."""
     hidden, size = config.hidden, config.head_size
     queries, keys = config.heads * size, config.kv_heads * size
-    rows, half = queries + keys, size // 2
-    qk, qk_bias = (tuple(f"{{}}.attn_{part}.{kind}" for part in "qk") for kind in ("weight", "bias"))
+    qk = "{}.attn_q", "{}.attn_k"
     found = [
         WeightSpec("attn_norm", (hidden,), False, ("{}.attn_norm.weight",)),
-        WeightSpec("qk", (rows, hidden), True, qk),
-        WeightSpec("qk_turned", (rows, hidden), True, qk, half),
+        WeightSpec("qk", (queries + keys, hidden), True, tuple(f"{part}.weight" for part in qk)),
         WeightSpec("v", (keys, hidden), True, ("{}.attn_v.weight",)),
         WeightSpec("attn_output", (hidden, queries), True, ("{}.attn_output.weight",)),
         WeightSpec("ffn_norm", (hidden,), False, ("{}.ffn_norm.weight",)),
@@ -102,16 +97,10 @@ def layer_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
         WeightSpec("down", (hidden, config.intermediate), True, ("{}.ffn_down.weight",)),
     ]
     if config.attention_bias:
-        found += [
-            WeightSpec("qk_bias", (rows,), True, qk_bias),
-            WeightSpec("qk_turned_bias", (rows,), True, qk_bias, half),
-            WeightSpec("v_bias", (keys,), True, ("{}.attn_v.bias",)),
-        ]
+        found.append(WeightSpec("qk_bias", (queries + keys,), True, tuple(f"{part}.bias" for part in qk)))
+        found.append(WeightSpec("v_bias", (keys,), True, ("{}.attn_v.bias",)))
     if config.qk_norm:
-        for part in "qk":
-            source = (f"{{}}.attn_{part}_norm.weight",)
-            found.append(WeightSpec(f"{part}_norm", (size,), False, source))
-            found.append(WeightSpec(f"{part}_norm_turned", (size,), False, source, half, signed=False))
+        found += [WeightSpec(f"{part}_norm", (size,), False, (f"{{}}.attn_{part}_norm.weight",)) for part in "qk"]
     return tuple(found)
 
 
@@ -124,12 +113,24 @@ def head_weights(config: DecoderConfig, tied: bool) -> tuple[WeightSpec, ...]:
     )
 
 
+_PROJECTING = ("attn_norm", "qk", "v", "qk_bias", "v_bias", "q_norm", "k_norm")
+
+
+def project_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
+    """What the first half of a layer takes."""
+    return tuple(spec for spec in layer_weights(config) if spec.name in _PROJECTING)
+
+
+def attend_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
+    """What the second half takes."""
+    return tuple(spec for spec in layer_weights(config) if spec.name not in _PROJECTING)
+
+
 class _Graph:
     """Nodes and constants being collected. ``half`` False makes a float32 graph of the same form, for references."""
 
-    def __init__(self, config: DecoderConfig, capacity: int, half: bool) -> None:
+    def __init__(self, config: DecoderConfig, half: bool) -> None:
         self._config = config
-        self._capacity = capacity
         self._nodes: list[onnx.NodeProto] = []
         self._initializers: list[onnx.TensorProto] = []
         self._known: set[str] = set()
@@ -180,57 +181,105 @@ class _Graph:
             self._initializers.append(numpy_helper.from_array(array, name))
 
 
-class _Layer(_Graph):
-    """``one`` token, or any number of them."""
+class _Project(_Graph):
+    """The first half of a layer: norm, projections, rotation."""
 
     def build(self, one: bool) -> onnx.ModelProto:
         config, half = self._config, self._type
-        self._constants(one)
+        kv, size = config.kv_heads, config.head_size
+        group, heads = config.heads // kv, config.heads + kv
+        for name, shape in (
+            ("rows", [-1, size]), ("rows_of_heads", [-1, heads, size]), ("heads_of", [config.heads, kv]),
+            ("groups", [-1, kv, group, size]), ("grouped", [kv, -1, size]), ("key_rows", [-1, kv, size]),
+            ("row_axis", [1]),
+        ):  # fmt: skip
+            self._constant(name, np.asarray(shape, np.int64))
+        self._constant("turn", _turn(size).astype(self._float))
         normed = self.norm("x", "attn_norm", "attn")
-        attended = (self._attend_one if one else self._attend)(normed)
+        bias = ("qk_bias", "v_bias") if config.attention_bias else ("", "")
+        flat = self.project(normed, "qk", "qk_flat", bias[0])
+        value = self.project(normed, "v", "v_flat", bias[1])
+        rows = self.add("Reshape", [flat, "rows_of_heads"], "qk_rows")
+        if config.qk_norm:
+            rows = self._normed_heads(rows)
+        flat = self.add("Reshape", [rows, "rows"], "qk_of_size")
+        turned = self.add("Reshape", [self.add("MatMul", [flat, "turn"], "turned"), "rows_of_heads"], "turned_rows")
+        for name in ("cos", "sin"):
+            self.add("Unsqueeze", [name, "row_axis"], f"{name}_heads")
+        straight = self.add("Mul", [rows, "cos_heads"], "straight")
+        across = self.add("Mul", [turned, "sin_heads"], "across")
+        self.node("Split", [self.add("Add", [straight, across], "rotated"), "heads_of"], "q", "k", axis=1)
+        value = self.add("Reshape", [value, "key_rows"], "v_rows")
+        if one:  # what is reordered below is one row here
+            self.add("Reshape", ["q", "grouped"], "query")
+            self.add("Reshape", ["k", "grouped"], "new_key")
+            self.add("Reshape", [value, "grouped"], "new_value")
+        else:
+            query = self.add("Reshape", ["q", "groups"], "q_groups")
+            query = self.add("Transpose", [query], "q_grouped", perm=[1, 2, 0, 3])
+            self.add("Reshape", [query, "grouped"], "query")
+            self.add("Transpose", ["k"], "new_key", perm=[1, 0, 2])
+            self.add("Transpose", [value], "new_value", perm=[1, 0, 2])
+        info = helper.make_tensor_value_info
+        n: str | int = 1 if one else "n"
+        inputs = [
+            info("x", TensorProto.FLOAT, [n, config.hidden]),
+            info("cos", half, [n, size]), info("sin", half, [n, size]),
+            *self.weight_inputs(project_weights(config)),
+        ]  # fmt: skip
+        outputs = [
+            info("query", half, [kv, group if one else "queries", size]),
+            info("new_key", half, [kv, n, size]), info("new_value", half, [kv, n, size]),
+        ]  # fmt: skip
+        return self.model("project", inputs, outputs)
+
+    def _normed_heads(self, rows: str) -> str:
+        """Queries and keys each normed by head, as Qwen3 has them."""
+        self.node("Split", [rows, "heads_of"], "q_raw", "k_raw", axis=1)
+        wide = {part: self.cast(f"{part}_raw", TensorProto.FLOAT, f"{part}_wide_f32") for part in "qk"}
+        return self.add("Concat", [self.norm(wide[part], f"{part}_norm", part) for part in "qk"], "qk_normed", axis=1)
+
+
+class _Attend(_Graph):
+    """The second half: attention over the cache, its output, the feed-forward part."""
+
+    def build(self, capacity: int, one: bool) -> onnx.ModelProto:
+        config, half = self._config, self._type
+        kv, size, width = config.kv_heads, config.head_size, capacity + SCRATCH
+        group = config.heads // kv
+        for name, value in (
+            ("by_group", [kv, group, -1, width]), ("by_head", [kv, -1, width]), ("split_groups", [kv, group, -1, size]),
+            ("row_shape", [-1, config.heads * size]),
+        ):  # fmt: skip
+            self._constant(name, np.asarray(value, np.int64))
+        scores = self.add("MatMul", ["query", self.add("Transpose", ["key"], "keys", perm=[0, 2, 1])], "scores")
+        if one:
+            seen = self.add("Add", [scores, "mask"], "seen")
+            share = self.add("Softmax", [seen], "share", axis=-1)
+        else:
+            seen = self.add("Add", [self.add("Reshape", [scores, "by_group"], "scores_4d"), "mask"], "seen")
+            share = self.add("Reshape", [self.add("Softmax", [seen], "share_4d", axis=-1), "by_head"], "share")
+        mixed = self.add("MatMul", [share, "value"], "mixed")
+        if not one:
+            mixed = self.add("Reshape", [mixed, "split_groups"], "mixed_4d")
+            mixed = self.add("Transpose", [mixed], "mixed_rows", perm=[2, 0, 1, 3])
+        attended = self.add("Reshape", [mixed, "row_shape"], "attended")
         residual = self._join("x", self.project(attended, "attn_output", "attn_out"), "attn_sum_f32")
         normed = self.norm(residual, "ffn_norm", "ffn")
         gate, up = self.project(normed, "gate", "gate_out"), self.project(normed, "up", "up_out")
-        sigmoid = self.add("Sigmoid", [gate], "sigmoid")
-        silu = self.add("Mul", [gate, sigmoid], "silu")
+        silu = self.add("Mul", [gate, self.add("Sigmoid", [gate], "sigmoid")], "silu")
         gated = self.add("Mul", [silu, up], "gated")
         self._join(residual, self.project(gated, "down", "ffn_out"), "y")
         info = helper.make_tensor_value_info
         n: str | int = 1 if one else "n"
-        cache = [config.kv_heads, self._capacity, config.head_size]
-        new: list[str | int | None] = [config.kv_heads, n, config.head_size]
         inputs = [
             info("x", TensorProto.FLOAT, [n, config.hidden]),
-            info("cos", half, [n, config.head_size]),
-            info("sin", half, [n, config.head_size]),
-            info("mask", half, [n, self._capacity + 1 if one else "width"]),
-            info("past_key", half, cache),
-            info("past_value", half, cache),
-            *self.weight_inputs(layer_weights(config)),
-        ]
-        outputs = [
-            info("y", TensorProto.FLOAT, [n, config.hidden]), info("new_key", half, new), info("new_value", half, new)
+            info("query", half, [kv, group if one else "queries", size]),
+            info("mask", half, [n, width]),
+            info("key", half, [kv, width, size]), info("value", half, [kv, width, size]),
+            *self.weight_inputs(attend_weights(config)),
         ]  # fmt: skip
-        return self.model("layer", inputs, outputs)
-
-    def _constants(self, one: bool) -> None:
-        config = self._config
-        heads, kv, size = config.heads, config.kv_heads, config.head_size
-        group = heads // kv
-        shared = {
-            "head_rows": [-1, heads + kv, size], "heads_of": [heads, kv], "row_shape": [-1, heads * size],
-            "kept": [self._capacity, 1], "key_rows": [-1, kv, size],
-        }  # fmt: skip
-        many = {
-            "query_rows": [-1, kv, group, size], "grouped": [kv, -1, size], "heads_axis": [1], "mask_axes": [0, 1],
-            "kv_group": [kv, group], "kv": [kv], "any_rows": [-1], "split_groups": [kv, group, -1, size],
-            "row_index": [0], "zero": [0], "last_axis": [-1], "old_end": [self._capacity],
-            "far_end": [np.iinfo(np.int64).max], "old_scores": [kv, group, -1, self._capacity],
-            "old_shares": [kv, -1, self._capacity],
-        }  # fmt: skip
-        single = {"single_query": [kv, group, size], "single_row": [kv, 1, size], "single_head": [1, heads * size]}
-        for name, value in (shared | (single if one else many)).items():
-            self._constant(name, np.asarray(value, np.int64))
+        return self.model("attend", inputs, [info("y", TensorProto.FLOAT, [n, config.hidden])])
 
     def _join(self, residual: str, value: str, output: str) -> str:
         wide = self.cast(value, TensorProto.FLOAT, f"{output}.wide_f32")
@@ -239,80 +288,12 @@ class _Layer(_Graph):
         )
         return output
 
-    def _rotated(self, normed: str, cos: str, sin: str) -> tuple[str, str]:
-        """Queries [n, heads, head size] and keys [n, kv heads, head size], rotated."""
-        config = self._config
-        parts = []
-        for name, factor in (("qk", cos), ("qk_turned", sin)):
-            bias = f"{name}_bias" if config.attention_bias else ""
-            flat = self.project(normed, name, f"{name}_flat", bias)
-            rows = self.add("Reshape", [flat, "head_rows"], f"{name}_rows")
-            if config.qk_norm:
-                rows = self._normed_heads(rows, name.removeprefix("qk"))
-            parts.append(self.add("Mul", [rows, factor], f"{name}_part"))
-        self.node("Split", [self.add("Add", parts, "qk_rotated"), "heads_of"], "q", "k", axis=1)
-        return "q", "k"
 
-    def _normed_heads(self, rows: str, suffix: str) -> str:
-        """Queries and keys each normed by head, as Qwen3 has them."""
-        self.node("Split", [rows, "heads_of"], f"{rows}_q", f"{rows}_k", axis=1)
-        wide = {part: self.cast(f"{rows}_{part}", TensorProto.FLOAT, f"{rows}_{part}_wide_f32") for part in "qk"}
-        normed = [self.norm(wide[part], f"{part}_norm{suffix}", f"{rows}_{part}") for part in "qk"]
-        return self.add("Concat", normed, f"{rows}_normed", axis=1)
-
-    def _value(self, normed: str) -> str:
-        return self.project(normed, "v", "v_flat", "v_bias" if self._config.attention_bias else "")
-
-    def _attend_one(self, normed: str) -> str:
-        query, key = self._rotated(normed, "cos", "sin")
-        query = self.add("Reshape", [query, "single_query"], "q_rows")
-        key = self.add("Reshape", [key, "single_row"], "new_key")
-        value = self.add("Reshape", [self._value(normed), "single_row"], "new_value")
-        scores = []
-        for age, keys in (("old", "past_key"), ("new", key)):
-            turned = self.add("Transpose", [keys], f"{age}_keys", perm=[0, 2, 1])
-            scores.append(self.add("MatMul", [query, turned], f"{age}_scores"))
-        seen = self.add("Add", [self.add("Concat", scores, "scores", axis=2), "mask"], "seen")
-        self.node("Split", [self.add("Softmax", [seen], "share", axis=-1), "kept"], "old_share", "new_share", axis=2)
-        old = self.add("MatMul", ["old_share", "past_value"], "old_mixed")
-        mixed = self.add("Add", [old, self.add("Mul", ["new_share", value], "new_mixed")], "mixed")
-        return self.add("Reshape", [mixed, "single_head"], "attended")
-
-    def _attend(self, normed: str) -> str:
-        self.add("Unsqueeze", ["mask", "mask_axes"], "mask_4d")
-        for name in ("cos", "sin"):
-            self.add("Unsqueeze", [name, "heads_axis"], f"{name}_heads")
-        # [kv, group, n, n] and [kv, group · n, n] as shape tensors: two sizes depend on n.
-        self.add("Shape", ["mask"], "mask_shape")
-        self.add("Gather", ["mask_shape", "row_index"], "rows", axis=0)
-        self.add("Concat", ["kv_group", "any_rows", "rows"], "new_scores", axis=0)
-        self.add("Concat", ["kv", "any_rows", "rows"], "new_shares", axis=0)
-        query, key = self._rotated(normed, "cos_heads", "sin_heads")
-        value = self.add("Reshape", [self._value(normed), "key_rows"], "v_rows")
-        key = self.add("Transpose", [key], "new_key", perm=[1, 0, 2])
-        value = self.add("Transpose", [value], "new_value", perm=[1, 0, 2])
-        # [n, kv, group, size] → [kv, group · n, size]
-        query = self.add("Reshape", [query, "query_rows"], "q_heads")
-        query = self.add("Transpose", [query], "q_grouped", perm=[1, 2, 0, 3])
-        query = self.add("Reshape", [query, "grouped"], "q_rows")
-        # The cache is read where it lies: only scores of old and new keys are put side by side.
-        scores = []
-        for age, keys in (("old", "past_key"), ("new", key)):
-            turned = self.add("Transpose", [keys], f"{age}_keys", perm=[0, 2, 1])
-            product = self.add("MatMul", [query, turned], f"{age}_product")
-            scores.append(self.add("Reshape", [product, f"{age}_scores"], f"{age}_scores_4d"))
-        seen = self.add("Add", [self.add("Concat", scores, "scores", axis=3), "mask_4d"], "seen")
-        share = self.add("Softmax", [seen], "share", axis=-1)
-        mixed = []
-        for age, first, end, values in (
-            ("old", "zero", "old_end", "past_value"), ("new", "old_end", "far_end", value)
-        ):  # fmt: skip
-            part = self.add("Slice", [share, first, end, "last_axis"], f"{age}_share")
-            rows = self.add("Reshape", [part, f"{age}_shares"], f"{age}_share_rows")
-            mixed.append(self.add("MatMul", [rows, values], f"{age}_mixed"))
-        both = self.add("Reshape", [self.add("Add", mixed, "mixed"), "split_groups"], "mixed_4d")
-        rows = self.add("Transpose", [both], "mixed_rows", perm=[2, 0, 1, 3])
-        return self.add("Reshape", [rows, "row_shape"], "attended")
+def _turn(size: int) -> NDArray[np.float32]:
+    """[size, size]: a head times this has its halves exchanged, the one that comes first negated."""
+    half = np.eye(size // 2, dtype=np.float32)
+    nothing = np.zeros_like(half)
+    return np.block([[nothing, half], [-half, nothing]])
 
 
 class _Head(_Graph):
@@ -336,9 +317,14 @@ class _Head(_Graph):
         return self.model("head", inputs, outputs)
 
 
-def layer_graph(config: DecoderConfig, capacity: int, *, one: bool = False, half: bool = True) -> onnx.ModelProto:
-    """One layer against a cache of ``capacity`` tokens, for ``one`` new token or for any number."""
-    return _Layer(config, capacity, half).build(one)
+def project_graph(config: DecoderConfig, *, one: bool = False, half: bool = True) -> onnx.ModelProto:
+    """The first half of a layer, for ``one`` token or for any number."""
+    return _Project(config, half).build(one)
+
+
+def attend_graph(config: DecoderConfig, capacity: int, *, one: bool = False, half: bool = True) -> onnx.ModelProto:
+    """The second half, against a cache of ``capacity`` tokens."""
+    return _Attend(config, half).build(capacity, one)
 
 
 def rotary_scale(head_size: int) -> float:
@@ -348,7 +334,7 @@ def rotary_scale(head_size: int) -> float:
 
 def head_graph(config: DecoderConfig, *, half: bool = True) -> onnx.ModelProto:
     """From the last token's residual to its logits and candidates."""
-    return _Head(config, 0, half).build()
+    return _Head(config, half).build()
 
 
 def rotary_tables(

@@ -1,9 +1,9 @@
 """A decoder on TensorRT: the same verbs as ``engines.models.decoder.Decoder``, its cache and its choice on the card.
 
-Three engines: a layer of one token, a layer of many, the head (see ``decoder_layer``). A run queues a layer's engine
-once per layer with other weights; runs of one token and of each size of chunk are captured, so that each is one CUDA
-graph. The cache lies in one block, [2 · layers, kv heads, capacity, head size]; what a run adds is put behind it by one
-strided copy.
+Five engines: the halves of a layer for one token and for many, and the head (see ``decoder_layer``). A run queues both
+halves once per layer with other weights; runs of one token and of each size of chunk are captured, so that each is one
+CUDA graph. The cache lies in one block, [2 · layers, kv heads, capacity + ``SCRATCH``, head size]: a run's own rows
+stand behind the others, and are put in their place by one strided copy.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from engines.models.decoder import Candidates, EmbeddingTable, HeldTokens, commo
 from engines.models.decoder_config import DecoderConfig
 from engines.models.decoder_layer import (
     MASKED,
+    SCRATCH,
+    attend_graph,
+    attend_weights,
     head_graph,
     head_weights,
-    layer_graph,
-    layer_weights,
+    project_graph,
+    project_weights,
     rotary_scale,
     rotary_tables,
 )
@@ -34,24 +37,30 @@ from engines.trt.device import Device
 from engines.trt.driver import CudaGraph
 from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
+from engines.trt.row_copy import RowCopy, Rows
 from engines.trt.session import TensorRTSession
 
-LEVELS = {True: 3, False: 0}
-"""Builder optimisation levels by ``Flavour.typed``: 8.6 takes minutes for a layer above 0, newer ones seconds."""
-CHUNKS = (8, 16, 24, 32, 48, 64)
+LEVEL = 3
+"""Builder optimisation level: a half of a layer takes seconds at it, half a minute on 8.6."""
+CHUNKS = (8, 16, 24, 32, 48, SCRATCH)
 """Rows a prefilling run may have: the least that holds what is left to prefill is taken, padded in front."""
 _HALF = np.float16
 _ALIGN = 256
 
 
-def chunk_profile(config: DecoderConfig, capacity: int) -> Profile:
-    """The sizes of prefilling runs."""
-    least, best, most = CHUNKS[0], CHUNKS[1], CHUNKS[-1]
-    row = ((least, config.head_size), (best, config.head_size), (most, config.head_size))
-    return {
-        "x": ((least, config.hidden), (best, config.hidden), (most, config.hidden)), "cos": row, "sin": row,
-        "mask": ((least, capacity + least), (best, capacity + best), (most, capacity + most)),
-    }  # fmt: skip
+def chunk_profiles(config: DecoderConfig, capacity: int) -> tuple[Profile, Profile]:
+    """The sizes of prefilling runs, for both halves of a layer."""
+    runs = CHUNKS[0], CHUNKS[1], CHUNKS[-1]
+
+    def rows(width: int) -> Any:
+        return tuple((count, width) for count in runs)
+
+    group = config.heads // config.kv_heads
+    queries = tuple((config.kv_heads, group * count, config.head_size) for count in runs)
+    x = rows(config.hidden)
+    project: Profile = {"x": x, "cos": rows(config.head_size), "sin": rows(config.head_size)}
+    attend: Profile = {"x": x, "query": queries, "mask": rows(capacity + SCRATCH)}  # type: ignore[dict-item]
+    return project, attend
 
 
 def plan_name(config: DecoderConfig) -> str:
@@ -60,17 +69,20 @@ def plan_name(config: DecoderConfig) -> str:
 
 
 def decoder_requests(
-    folder: Path, config: DecoderConfig, capacity: int, typed: bool = True, level: int | None = None
+    folder: Path, config: DecoderConfig, capacity: int, level: int = LEVEL
 ) -> tuple[BuildRequest, ...]:
-    """The engines of a step's layer, of a prefilling layer and of the head; their graphs are written to ``folder``.
-    Models of the same sizes share them.
+    """The engines of a layer's halves, for one token and for many, and of the head; their graphs are written to
+    ``folder``. Models of the same sizes share them.
 
     Raises ``ModelFileError`` when the graphs cannot be written.
     """
     requests = []
+    project, attend = chunk_profiles(config, capacity)
     for part, model, ranges in (
-        (f"step-{capacity}", layer_graph(config, capacity, one=True), ()),
-        (f"layer-{capacity}", layer_graph(config, capacity), (chunk_profile(config, capacity),)),
+        ("step-project", project_graph(config, one=True), ()),
+        (f"step-attend-{capacity}", attend_graph(config, capacity, one=True), ()),
+        ("project", project_graph(config), (project,)),
+        (f"attend-{capacity}", attend_graph(config, capacity), (attend,)),
         ("head", head_graph(config), ()),
     ):
         path = folder / f"{part}.onnx"
@@ -86,9 +98,7 @@ def decoder_requests(
                 f"The graph {path} cannot be written: {error.strerror}.",
                 "Free disk space, or name another place with IDOL_MODELS.",
             ) from error
-        requests.append(
-            BuildRequest(f"{plan_name(config)}-{part}", path, ranges, level=LEVELS[typed] if level is None else level)
-        )
+        requests.append(BuildRequest(f"{plan_name(config)}-{part}", path, ranges, level=level))
     return tuple(requests)
 
 
@@ -114,10 +124,12 @@ class TensorRTDecoder:
         self._cos, self._sin = ((table * scale).astype(_HALF) for table in rotary_tables(config, capacity, frequencies))
         self._row = config.head_size * 2
         self._planes = 2 * config.layers * config.kv_heads
+        self._width = capacity + SCRATCH
         self._staging: Any = None
-        self.session = TensorRTSession("llm", plans[0], device, graphs=False)
-        self._many = TensorRTSession("llm", plans[1], device, graphs=False)
-        self._head = TensorRTSession("llm head", plans[2], device, graphs=False)
+        self._query = 0
+        self._step = tuple(TensorRTSession("llm", plan, device, graphs=False) for plan in plans[:2])
+        self._chunk = tuple(TensorRTSession("llm", plan, device, graphs=False) for plan in plans[2:4])
+        self._head = TensorRTSession("llm head", plans[4], device, graphs=False)
         self._blocks: list[Any] = []
         self._weight_at: dict[tuple[int, str], int] = {}
         self._stream_of: list[int] = []
@@ -126,6 +138,10 @@ class TensorRTDecoder:
         self._graphs: dict[int, CudaGraph] = {}
         self._runs: dict[int, int] = {}
         self.graph_failure = ""
+
+    @property
+    def runtime(self) -> str:
+        return self._head.runtime
 
     @property
     def full_logits(self) -> bool:
@@ -139,30 +155,32 @@ class TensorRTDecoder:
 
     @property
     def cache_bytes(self) -> int:
-        return self._planes * self.capacity * self._row
+        return self._planes * self._width * self._row
 
     def load(self) -> None:
         """Take memory on the card and fill it. Raises ``TensorRTError`` and ``ModelFileError``."""
         config, allocate = self.config, self._device.allocate
         try:
+            self._copies = RowCopy(self._device)
             weights = self._kept(allocate(self._weights.nbytes))
             self._weights.upload(weights, self._device)
             self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
             self._cache_block = self._kept(allocate(self.cache_bytes))
             self._device.cuda.memset_d8(int(self._cache_block), 0, self.cache_bytes)
-            self._staging = self._kept(allocate(2 * config.layers * max(self._stage(rows) for rows in (1, *CHUNKS))))
+            self._staging = self._kept(allocate(2 * max(self._stage(rows) for rows in (1, *CHUNKS))))
+            self._query = int(self._kept(allocate(CHUNKS[-1] * config.heads * self._row)))
             row = config.hidden * 4
             self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
             self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
-            first = self._layer_addresses(0, 1)
             self._head.fix(self._head_addresses(1))
-            for session in (self.session, self._many):
-                session.fix(first)
-            self.session.load()
-            for session in (self._many, self._head):
-                session.load(self.session.stream)
-            self._mask = _view(self.session, "mask", (1, self.capacity + 1))
+            self._head.load()
+            for halves in (self._step, self._chunk):
+                for session, addresses in zip(halves, self._layer_addresses(0, 1), strict=True):
+                    session.fix(addresses)
+                    session.load(self._head.stream)
+            self._mask = _view(self._step[1], "mask", (1, self._width))
             self._mask[:] = MASKED
+            self._mask[0, self.capacity] = 0
             self._masked_to = 0
             self._warm()
         except BaseException:
@@ -171,7 +189,7 @@ class TensorRTDecoder:
 
     def close(self) -> None:
         self._drop_graphs()
-        for session in (self._head, self._many, self.session):
+        for session in (*self._step, *self._chunk, self._head):
             session.close()
         for block in [*self._blocks, *(block for _, block in self._snapshots)]:
             block.free()
@@ -248,26 +266,33 @@ class TensorRTDecoder:
             runs = self._runs[rows] = self._runs.get(rows, 0) + 1
             if runs == 2 and not self.graph_failure:
                 self._capture(rows)
+        cache = self._cache_block
         self._copy_rows(
-            (self._staging, rows, rows - count), (self._cache_block, self.capacity, self.cache.length), count
+            (cache, self._width, self.capacity + rows - count), (cache, self._width, self.cache.length), count
         )
         self._head.wait()  # the pinned inputs are filled again by the next run
         self.cache.ids.extend(ids)
 
     def _queue(self, rows: int) -> None:
         """Copies in, every layer, the head, copies out: all on one stream."""
-        session = self.session if rows == 1 else self._many
+        project, attend = self._step if rows == 1 else self._chunk
         if rows != 1:
             self._shape(rows)
-        cuda, stream, config = self._device.cuda, session.stream, self.config
+        cuda, stream, config = self._device.cuda, self._head.stream, self.config
         cuda.memcpy_htod_async(self._stream_of[0], self._rows[: rows * config.hidden], stream)
-        for name, width in (("cos", config.head_size), ("sin", config.head_size), ("mask", self.capacity + rows)):
+        for session, name, width in (
+            (project, "cos", config.head_size), (project, "sin", config.head_size), (attend, "mask", self._width)
+        ):  # fmt: skip
             place = session.place(name)
             assert place.host is not None  # these inputs have buffers of the session's own
             cuda.memcpy_htod_async(place.device, place.host[: rows * width * 2], stream)
         for layer in range(config.layers):
-            session.bind(self._layer_addresses(layer, rows))
-            session.execute()
+            first, second = self._layer_addresses(layer, rows)
+            project.bind(first)
+            project.execute()
+            self._set_aside(layer, rows)
+            attend.bind(second)
+            attend.execute()
         self._head.bind(self._head_addresses(rows))
         self._head.execute()
         for name in ("best_logits", "best_tokens", "logits") if self.full_logits else ("best_logits", "best_tokens"):
@@ -277,7 +302,7 @@ class TensorRTDecoder:
 
     def _fill_one(self) -> None:
         """Rotation and mask of one token; the mask is kept up to date, not written anew."""
-        position, session = self.cache.length, self.session
+        position, session = self.cache.length, self._step[0]
         _view(session, "cos", (1, self.config.head_size))[:] = self._cos[position]
         _view(session, "sin", (1, self.config.head_size))[:] = self._sin[position]
         if position < self._masked_to:
@@ -285,32 +310,42 @@ class TensorRTDecoder:
         else:
             self._mask[0, self._masked_to : position] = 0
         self._masked_to = position
-        self._mask[0, -1] = 0
 
     def _fill_many(self, count: int, rows: int) -> None:
         """The tokens stand at the end of the run's rows; what stands before them is not seen and not kept."""
-        start, session, pad = self.cache.length, self._many, rows - count
+        start, pad = self.cache.length, rows - count
         for name, table in (("cos", self._cos), ("sin", self._sin)):
-            view = _view(session, name, (rows, self.config.head_size))
+            view = _view(self._chunk[0], name, (rows, self.config.head_size))
             view[:pad] = 0
             view[pad:] = table[start : start + count]
-        mask = _view(session, "mask", (rows, self.capacity + rows))
+        mask = _view(self._chunk[1], "mask", (rows, self._width))
         mask[:] = MASKED
         mask[pad:, :start] = 0
-        mask[pad:, self.capacity + pad :][np.tril_indices(count)] = 0
+        mask[pad:, self.capacity + pad : self.capacity + rows][np.tril_indices(count)] = 0
 
-    def _layer_addresses(self, layer: int, rows: int) -> dict[str, int]:
-        """Where a layer reads and writes in a run of ``rows``: the two residual buffers take turns."""
-        cache, staging = int(self._cache_block), int(self._staging)
-        found = {spec.name: self._weight_at[layer, spec.name] for spec in layer_weights(self.config)}
-        found |= {"x": self._stream_of[layer % 2], "y": self._stream_of[1 - layer % 2]}
-        for part, index in (("key", 2 * layer), ("value", 2 * layer + 1)):
-            found[f"past_{part}"] = cache + index * self.config.kv_heads * self.capacity * self._row
-            found[f"new_{part}"] = staging + index * self._stage(rows)
-        return found
+    def _layer_addresses(self, layer: int, rows: int) -> tuple[dict[str, int], dict[str, int]]:
+        """Where a layer's halves read and write in a run of ``rows``: the two residual buffers take turns."""
+        staging, x = int(self._staging), self._stream_of[layer % 2]
+        project = {spec.name: self._weight_at[layer, spec.name] for spec in project_weights(self.config)}
+        project |= {"x": x, "query": self._query, "new_key": staging, "new_value": staging + self._stage(rows)}
+        attend = {spec.name: self._weight_at[layer, spec.name] for spec in attend_weights(self.config)}
+        attend |= {"x": x, "query": self._query, "y": self._stream_of[1 - layer % 2]}
+        attend |= {"key": self._plane(2 * layer), "value": self._plane(2 * layer + 1)}
+        return project, attend
+
+    def _plane(self, index: int) -> int:
+        """Address of the keys or the values of a layer in the cache."""
+        return int(self._cache_block) + index * self.config.kv_heads * self._width * self._row
+
+    def _set_aside(self, layer: int, rows: int) -> None:
+        """Queue the copy of a layer's new keys and values behind its cache, where its second half reads them."""
+        heads = self.config.kv_heads
+        source = Rows(int(self._staging), rows * self._row, self._staged_heads(rows))
+        target = Rows(self._plane(2 * layer) + self.capacity * self._row, self._width * self._row, heads)
+        self._copies.queue(source, target, rows * self._row, heads, 2, self._head.stream)
 
     def _stage(self, rows: int) -> int:
-        """Bytes from one layer's new rows to the next one's: addresses that engines are given are multiples of 256."""
+        """Bytes from the new keys to the new values: addresses that engines are given are multiples of 256."""
         return self._staged_heads(rows) * rows * self._row
 
     def _staged_heads(self, rows: int) -> int:
@@ -326,12 +361,17 @@ class TensorRTDecoder:
         return found
 
     def _shape(self, rows: int) -> None:
-        widths = {"x": self.config.hidden, "cos": self.config.head_size, "sin": self.config.head_size}
-        for name, width in (widths | {"mask": self.capacity + rows}).items():
-            self._many.set_shape(name, (rows, width))
+        config = self.config
+        project, attend = self._chunk
+        for name, width in (("x", config.hidden), ("cos", config.head_size), ("sin", config.head_size)):
+            project.set_shape(name, (rows, width))
+        group = config.heads // config.kv_heads
+        attend.set_shape("x", (rows, config.hidden))
+        attend.set_shape("query", (config.kv_heads, group * rows, config.head_size))
+        attend.set_shape("mask", (rows, self._width))
 
     def _capture(self, rows: int) -> None:
-        graph = CudaGraph(self.session.stream.handle)
+        graph = CudaGraph(self._head.stream.handle)
         try:
             graph.begin()
             try:
@@ -367,7 +407,7 @@ class TensorRTDecoder:
     def _save(self) -> Any:
         """A copy of what the cache holds: [2 · layers, kv heads, tokens, head size] in a block of its own."""
         block = self._device.allocate(self._planes * self.cache.length * self._row)
-        self._copy_rows((self._cache_block, self.capacity, 0), (block, self.cache.length, 0), self.cache.length)
+        self._copy_rows((self._cache_block, self._width, 0), (block, self.cache.length, 0), self.cache.length)
         return block
 
     def _recall(self, ids: Sequence[int]) -> None:
@@ -375,24 +415,17 @@ class TensorRTDecoder:
         best = max(self._snapshots, key=lambda snapshot: common_length(snapshot[0], ids), default=None)
         if best is not None and common_length(best[0], ids) > self.cache.common_prefix(ids):
             count = len(best[0])
-            self._copy_rows((best[1], count, 0), (self._cache_block, self.capacity, 0), count)
+            self._copy_rows((best[1], count, 0), (self._cache_block, self._width, 0), count)
             self.cache.ids[:] = best[0]
 
     def _copy_rows(self, source: tuple[Any, int, int], target: tuple[Any, int, int], count: int) -> None:
         """Copy ``count`` token rows of every head of every layer. ``source`` and ``target``: block, rows per plane,
-        rows to skip in each; planes of ``source`` may be more than there are heads (see ``_staged_heads``)."""
-        config = self.config
-        copy = self._device.cuda.Memcpy3D()
-        copy.set_src_device(source[0])
-        copy.src_pitch = source[1] * self._row
-        copy.src_height = self._staged_heads(source[1]) if source[0] is self._staging else config.kv_heads
-        copy.src_x_in_bytes = source[2] * self._row
-        copy.set_dst_device(target[0])
-        copy.dst_pitch = target[1] * self._row
-        copy.dst_height = config.kv_heads
-        copy.dst_x_in_bytes = target[2] * self._row
-        copy.width_in_bytes, copy.height, copy.depth = count * self._row, config.kv_heads, 2 * config.layers
-        copy(self.session.stream)
+        rows to skip in each."""
+        heads = self.config.kv_heads
+        first, second = (
+            Rows(int(block) + skip * self._row, rows * self._row, heads) for block, rows, skip in (source, target)
+        )
+        self._copies.queue(first, second, count * self._row, heads, 2 * self.config.layers, self._head.stream)
 
     def _drop_graphs(self) -> None:
         for graph in self._graphs.values():
@@ -424,7 +457,7 @@ def decoder_plans(
     """The plans of a decoder, built where they are missing."""
     tell = progress or (lambda fraction, text: None)
     plans = []
-    requests = decoder_requests(folder, config, capacity, flavour.typed)
+    requests = decoder_requests(folder, config, capacity)
     for index, request in enumerate(requests):
 
         def part(fraction: float, text: str, done: int = index) -> None:

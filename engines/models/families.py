@@ -181,20 +181,20 @@ def card_context(wanted: int, greatest: int) -> int:
 
 
 def trt_folder(config: DecoderConfig) -> Path:
-    """Where the graphs of a decoder's layer and head lie: models of the same sizes share them."""
+    """Where the graphs of a decoder's parts lie: models of the same sizes share them."""
     key = hashlib.sha256(repr(config).encode()).hexdigest()[:12]
     return built_dir() / f"decoder-{config.architecture}-{key}"
 
 
-def trt_requests(path: Path, *, typed: bool = True, context: int = 2048) -> tuple[BuildRequest, ...]:
+def trt_requests(path: Path, *, context: int = 2048) -> tuple[BuildRequest, ...]:
     """What the model's engines are built from, exactly as ``load_trt_chat_model`` asks for it; needs no card.
 
-    ``typed`` as in ``Flavour``; ``context`` in tokens. Raises ``ModelFileError`` and ``UnsupportedModelError``.
+    ``context`` in tokens. Raises ``ModelFileError`` and ``UnsupportedModelError``.
     """
     from engines.models.decoder_trt import decoder_requests
 
     config = model_config(path)
-    return decoder_requests(trt_folder(config), config, card_context(context, config.context), typed)
+    return decoder_requests(trt_folder(config), config, card_context(context, config.context))
 
 
 def model_config(path: Path) -> DecoderConfig:

@@ -19,7 +19,7 @@ from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
 VOICE_PARTS = ("A", "B", "D")
-DECODER_PARTS = ("step", "layer", "head")
+DECODER_PARTS = ("step project", "step attend", "project", "attend", "head")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def engine_parts(
             EnginePart(model.name, part, part_forms(part, folder, flavour.typed) if folder is not None else ())
             for part in model.parts
         ]
-    requests = trt_requests(model.path, typed=flavour.typed, context=context)
+    requests = trt_requests(model.path, context=context)
     return [EnginePart(model.name, part, (request,)) for part, request in zip(model.parts, requests, strict=True)]
 
 
@@ -124,4 +124,4 @@ def plan_base(model: LocalModel, part: str) -> str:
         return f"kokoro-{part}"
     from engines.models.decoder_trt import plan_name
 
-    return f"{plan_name(model_config(model.path))}-{part}"
+    return f"{plan_name(model_config(model.path))}-{part.replace(' ', '-')}"

@@ -37,9 +37,7 @@ class DecoderLanguageModel:
     @property
     def info(self) -> RuntimeInfo:
         summary = self._model.summary
-        return RuntimeInfo(
-            "llm", self._model.decoder.session.runtime, summary.name, {"quantisation": summary.quantisation}
-        )
+        return RuntimeInfo("llm", self._model.decoder.runtime, summary.name, {"quantisation": summary.quantisation})
 
     @property
     def context_length(self) -> int:

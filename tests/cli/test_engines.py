@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ from idol.cli import main
 from idol.cli.engines_list import short_reason
 
 TINY = Path(__file__).parents[1] / "data" / "llm" / "tiny_llama_f16.gguf"
+PARTS = {
+    "step project": "step-project", "step attend": "step-attend-256", "project": "project", "attend": "attend-256",
+    "head": "head",
+}  # fmt: skip
+"""The tiny model's parts and how the names of their plans go on; its context is 256 tokens."""
 FAKE = str(Path(__file__).parents[1] / "engines" / "fake_builder.py")
 Capture = pytest.CaptureFixture[str]
 
@@ -28,31 +34,41 @@ def _tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines() if line.startswith("tiny_llama_f16 ")]
+    return [re.split(" {2,}", line) for line in text.splitlines() if line.startswith("tiny_llama_f16 ")]
 
 
 def build_tiny(*words: str) -> int:
     return main(["engines", "build", "--model", str(TINY), "--target", "sm89", *words])
 
 
+def plan_of(part: str) -> Path:
+    """The only plan of the tiny model's ``part``."""
+    (plan,) = plans_dir().glob(f"llama-64x128-{PARTS[part]}-{'[0-9a-f]' * 16}.plan")
+    return plan
+
+
 def test_every_part_is_listed_with_its_plan(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["engines", "list"]) == 0
     said = capsys.readouterr().out
     assert "engines run on: the CPU" in said
-    assert [row[1:3] for row in rows_of(said)] == [["layer", "missing"], ["head", "missing"]]
+    assert [row[1:3] for row in rows_of(said)] == [[part, "missing"] for part in PARTS]
     monkeypatch.setenv("IDOL_FAKE_BUILDER", json.dumps({"llama-64x128-head": "refuse"}))
     assert build_tiny() == 1
     capsys.readouterr()
     assert main(["engines", "list"]) == 0
-    layer, head = rows_of(capsys.readouterr().out)
-    (plan,) = plans_dir().glob("*.plan")
-    assert layer[1:] == ["layer", "present", "SM89", "tensorrt_rtx", "0.0", "0.1", plan.stem[-16:]]
-    assert head[1:4] == ["head", "failed", "SM89"] and "/decoder/odd_one" in head
-    plan.write_bytes(b"")
+    *halves, head = rows_of(capsys.readouterr().out)
+    plans = {part: plan_of(part) for part in PARTS if part != "head"}
+    assert [row[1:] for row in halves] == [
+        [part, "present", "SM89", "tensorrt_rtx", "0.0", "0.1", plan.stem[-16:]] for part, plan in plans.items()
+    ]
+    assert set(plans_dir().glob("*.plan")) == set(plans.values())
+    assert head[1:4] == ["head", "failed", "SM89"] and "/decoder/odd_one" in head[-1].split()
+    plans["step project"].write_bytes(b"")
     (plans_dir() / "other-0123456789abcdef.plan").write_bytes(b"x")
     assert main(["engines", "list"]) == 0
     said = capsys.readouterr().out
-    assert rows_of(said)[0][2] == "damaged" and "1 more plans belong to none of these" in said
+    assert [row[2] for row in rows_of(said)] == ["damaged", "present", "present", "present", "failed"]
+    assert "1 more plans belong to none of these" in said
 
 
 def test_reasons_name_the_layer() -> None:
@@ -72,7 +88,7 @@ def test_plans_are_forgotten(capsys: Capture) -> None:
     assert build_tiny() == 0
     (plans_dir() / "timing-8.cache").write_bytes(b"x")
     assert main(["engines", "forget"]) == 0
-    assert "2 plans forgotten" in capsys.readouterr().out
+    assert "5 plans forgotten" in capsys.readouterr().out
     assert [path.name for path in plans_dir().iterdir()] == ["timing-8.cache"]
 
 
@@ -83,25 +99,27 @@ def test_verify_and_prune(capsys: Capture) -> None:
     capsys.readouterr()
     assert main(["engines", "verify"]) == 0
     said = capsys.readouterr().out
-    assert said.count(": good\n") == 2 and "2 plans: 2 good, 0 damaged, 0 stale" in said
-    assert "2 not loaded: no card" in said
-    layer = next(iter(plans_dir().glob("*layer*.plan")))
-    layer.write_bytes(layer.read_bytes()[:-1])
-    # A plan of another context: whole, and not what the program asks for.
+    assert said.count(": good\n") == 5 and "5 plans: 5 good, 0 damaged, 0 stale" in said
+    assert "5 not loaded: no card" in said
+    attend = plan_of("attend")
+    kept = {plan_of(part) for part in PARTS if part != "attend"}
+    attend.write_bytes(attend.read_bytes()[:-1])
+    # Plans of another context: whole, and not what the program asks for.
     assert build_tiny("--context", "64") == 0
     capsys.readouterr()
     assert main(["engines", "verify"]) == 1
     said = capsys.readouterr().out
     lines = {line.split()[0]: line for line in said.splitlines() if ".plan" in line}
-    assert "damaged: the file has" in lines[layer.name] and len(lines) == 3
-    (stale,) = [line for line in lines.values() if ": stale: " in line]
-    assert "layer-64-" in stale and "main.py engines prune" in said
+    assert "damaged: the file has" in lines[attend.name] and len(lines) == 7
+    stale = sorted(name for name, line in lines.items() if ": stale: " in line)
+    assert [name.rpartition("-")[0] for name in stale] == ["llama-64x128-attend-64", "llama-64x128-step-attend-64"]
+    assert "main.py engines prune" in said
     assert main(["engines", "prune", "--dry-run"]) == 0
-    assert len(list(plans_dir().glob("*.plan"))) == 3
+    assert len(list(plans_dir().glob("*.plan"))) == 7
     assert main(["engines", "prune"]) == 0
     said = capsys.readouterr().out
-    assert layer.name in said and "removed" in said
-    assert [path.name.split("-")[2] for path in plans_dir().glob("*.plan")] == ["head"]
+    assert all(name in said for name in (attend.name, *stale)) and "removed" in said
+    assert set(plans_dir().glob("*.plan")) == kept
     assert main(["engines", "verify"]) == 0
     assert main(["engines", "prune"]) == 0
     assert "nothing to remove" in capsys.readouterr().out
@@ -118,9 +136,9 @@ def test_plans_of_a_model_that_cannot_be_read_are_left_alone(
     capsys.readouterr()
     assert main(["engines", "verify"]) == 0
     said = capsys.readouterr().out
-    assert said.count(": unsure: ") == 2 and "0 stale" in said
+    assert said.count(": unsure: ") == 5 and "0 stale" in said
     assert main(["engines", "prune"]) == 0
-    assert len(list(plans_dir().glob("*.plan"))) == 2
+    assert len(list(plans_dir().glob("*.plan"))) == 5
     assert main(["engines", "list"]) == 0
     assert "mine" in capsys.readouterr().out
 
@@ -195,7 +213,8 @@ def test_a_card_that_rtx_does_not_know(capsys: Capture, monkeypatch: pytest.Monk
     assert "'this' (SM90)" in capsys.readouterr().err
     monkeypatch.setattr(flavours, "find_card", lambda: Card("A gamer's card", 89, 8 << 30, 13000))
     assert main(["engines", *order]) == 0
-    assert "layer, SM89: built" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert all(f"tiny_llama_f16 {part}, SM89: built" in said for part in PARTS)
 
 
 def test_a_folder_that_cannot_be_written(capsys: Capture, tmp_path: Path) -> None:

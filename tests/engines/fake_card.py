@@ -120,7 +120,9 @@ class FakeCuda:
                 self.target = int(place)
 
             def __call__(self, stream: Any) -> None:
-                assert card.capturing is None
+                card.do(self._copy)
+
+            def _copy(self) -> None:
                 assert self.src_x_in_bytes + self.width_in_bytes <= self.src_pitch and self.height <= self.src_height
                 assert self.dst_x_in_bytes + self.width_in_bytes <= self.dst_pitch and self.height <= self.dst_height
                 for layer in range(self.depth):

@@ -11,7 +11,7 @@ from engines.models.decoder_config import KNOWN_ARCHITECTURES
 from engines.models.decoder_trt import decoder_requests, plan_name
 from engines.models.families import model_config
 from engines.models.published_sizes import PUBLISHED
-from engines.models.trt_parts import find_model
+from engines.models.trt_parts import DECODER_PARTS, find_model
 from engines.trt.flavours import Flavour, installed
 from engines.trt.jobs import Job, Outcome, run_jobs
 from engines.trt.matrix import TARGETS, MatrixPart, MatrixTable, matrix_jobs
@@ -56,15 +56,16 @@ def test_published_sizes_are_those_of_the_files(family: str, model: str, model_p
 @pytest.mark.parametrize("family", KNOWN_ARCHITECTURES)
 def test_the_decoder_builds_for_every_card(rtx: Flavour, tmp_path: Path, family: str) -> None:
     name, config = PUBLISHED[family]
-    step, layer, head = decoder_requests(tmp_path / "graphs", config, 2048)
+    requests = decoder_requests(tmp_path / "graphs", config, 2048)
     parts = [
-        MatrixPart(f"{name} layer", layer), MatrixPart(f"{name} step", step, (89,)),
-        MatrixPart(f"{name} head", head, (89,)),
-    ]  # fmt: skip
+        MatrixPart(f"{name} {part}", request, TARGETS if part in ("project", "attend") else (89,))
+        for part, request in zip(DECODER_PARTS, requests, strict=True)
+    ]
     table = MatrixTable(tmp_path, rtx, parts)
     for outcome in run_jobs(matrix_jobs(parts, rtx, tmp_path), Silent(), at_once=2):
         assert outcome.result == "built", outcome.error
         table.add(outcome)
-    assert {cell.target for cell in table.cells if cell.part == f"{name} layer"} == set(TARGETS)
+    for part in ("project", "attend"):
+        assert {cell.target for cell in table.cells if cell.part == f"{name} {part}"} == set(TARGETS)
     # Weights are inputs: a plan holds kernels alone, whatever the model weighs.
     assert all(50_000 < cell.bytes < 20e6 for cell in table.cells)

@@ -115,10 +115,11 @@ def test_plans_of_one_card_are_stale_on_another(request_of: BuildRequest) -> Non
 
 
 def test_names_with_a_context_belong_to_their_part(request_of: BuildRequest) -> None:
-    wanted = {"llama-64": (request_of,), "llama-64x128-layer": (), "llama-64x128-head": (request_of,)}
+    wanted = {"llama-64": (request_of,), "llama-64x128-attend": (), "llama-64x128-head": (request_of,)}
     expected = Expected(wanted)
-    assert expected.of("llama-64x128-layer-2048") == () and expected.of("llama-64x128-head") == (request_of,)
+    assert expected.of("llama-64x128-attend-2048") == () and expected.of("llama-64x128-head") == (request_of,)
     assert expected.of("llama-64x1289-head") is None and expected.of("llama") is None
+    assert expected.of("llama-64x128-step-attend-2048") is None
 
 
 def test_plans_load_only_where_they_fit(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engines.models.decoder_config import DecoderConfig
-from engines.models.decoder_trt import decoder_plans, decoder_requests
+from engines.models.decoder_trt import LEVEL, decoder_plans, decoder_requests
 from engines.models.families import model_config, trt_folder
 from engines.models.kokoro_trt import part_request, voice_graphs
 from engines.store import files_dir
@@ -71,9 +71,8 @@ def main() -> int:
                     build_plan(request, choice.flavour, plan, cache)
                 plans = [plan]
             else:
-                requests = decoder_requests(
-                    trt_folder(sizes(name)), sizes(name), CONTEXTS[name], choice.flavour.typed, arguments.level
-                )
+                level = LEVEL if arguments.level is None else arguments.level
+                requests = decoder_requests(trt_folder(sizes(name)), sizes(name), CONTEXTS[name], level)
                 plans = [ensure_plan(request, choice.flavour, choice.card) for request in requests]
             for plan in plans:
                 note = json.loads(plan.with_suffix(".json").read_text())
