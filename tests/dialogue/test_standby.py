@@ -289,7 +289,7 @@ def broken() -> NDArray[np.float32]:
 def test_smollm_breaks_at_token_five(fault: Callable[[], NDArray[np.float32]], model_path: object) -> None:
     model_path("smollm2-135m")  # type: ignore[operator]
     sampling = Sampling(temperature=0.0, repetition_penalty=1.1, max_tokens=48)
-    messages = [ChatMessage("user", "Write one short sentence about the sea.")]
+    messages = [ChatMessage("user", "Say hello to the viewers in one sentence.")]
     first, second = (load_language_model(SMOLLM, threads=2, context=512) for _ in range(2))
     whole = "".join(first.generate(messages, sampling, never))
     broken_decoder(first, 5, fault)
