@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ from engines.trt.device import Device
 from engines.trt.driver import CudaGraph
 from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
-from engines.trt.row_copy import RowCopy, Rows
 from engines.trt.session import TensorRTSession
 
 LEVEL = 3
@@ -102,6 +102,16 @@ def decoder_requests(
     return tuple(requests)
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """One side of a copy: a block or an address, bytes from head to head, heads from plane to plane, bytes skipped."""
+
+    block: Any
+    pitch: int
+    heads: int
+    skip: int = 0
+
+
 class TensorRTDecoder:
     """``prefill`` a prompt, then ``step`` token by token. Used by the thread that opened ``device``.
 
@@ -161,7 +171,6 @@ class TensorRTDecoder:
         """Take memory on the card and fill it. Raises ``TensorRTError`` and ``ModelFileError``."""
         config, allocate = self.config, self._device.allocate
         try:
-            self._copies = RowCopy(self._device)
             weights = self._kept(allocate(self._weights.nbytes))
             self._weights.upload(weights, self._device)
             self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
@@ -339,10 +348,9 @@ class TensorRTDecoder:
 
     def _set_aside(self, layer: int, rows: int) -> None:
         """Queue the copy of a layer's new keys and values behind its cache, where its second half reads them."""
-        heads = self.config.kv_heads
-        source = Rows(int(self._staging), rows * self._row, self._staged_heads(rows))
-        target = Rows(self._plane(2 * layer) + self.capacity * self._row, self._width * self._row, heads)
-        self._copies.queue(source, target, rows * self._row, heads, 2, self._head.stream)
+        staged = _Rows(self._staging, rows * self._row, self._staged_heads(rows))
+        behind = _Rows(self._plane(2 * layer), self._width * self._row, self.config.kv_heads, self.capacity * self._row)
+        self._copy(staged, behind, rows, 2)
 
     def _stage(self, rows: int) -> int:
         """Bytes from the new keys to the new values: addresses that engines are given are multiples of 256."""
@@ -421,11 +429,21 @@ class TensorRTDecoder:
     def _copy_rows(self, source: tuple[Any, int, int], target: tuple[Any, int, int], count: int) -> None:
         """Copy ``count`` token rows of every head of every layer. ``source`` and ``target``: block, rows per plane,
         rows to skip in each."""
-        heads = self.config.kv_heads
         first, second = (
-            Rows(int(block) + skip * self._row, rows * self._row, heads) for block, rows, skip in (source, target)
+            _Rows(block, rows * self._row, self.config.kv_heads, skip * self._row)
+            for block, rows, skip in (source, target)
         )
-        self._copies.queue(first, second, count * self._row, heads, 2 * self.config.layers, self._head.stream)
+        self._copy(first, second, count, 2 * self.config.layers)
+
+    def _copy(self, source: _Rows, target: _Rows, count: int, layers: int) -> None:
+        """Queue the copy of ``count`` token rows of every head; keys and values of a layer are two of ``layers``."""
+        copy = self._device.cuda.Memcpy3D()
+        copy.set_src_device(source.block)
+        copy.src_pitch, copy.src_height, copy.src_x_in_bytes = source.pitch, source.heads, source.skip
+        copy.set_dst_device(target.block)
+        copy.dst_pitch, copy.dst_height, copy.dst_x_in_bytes = target.pitch, target.heads, target.skip
+        copy.width_in_bytes, copy.height, copy.depth = count * self._row, self.config.kv_heads, layers
+        copy(self._head.stream)
 
     def _drop_graphs(self) -> None:
         for graph in self._graphs.values():

@@ -69,7 +69,6 @@ def time_chat(
     model: LocalModel, device: Device | None, seconds: float, threads: int, context: int, progress: Progress
 ) -> list[Timing]:
     """Prefill of 64 and 256 tokens, and the decoding of one token behind them. Raises the engine errors."""
-    from engines.models.decoder import Decoder
     from engines.models.families import load_chat_model, load_trt_chat_model
 
     if device is None:
@@ -77,10 +76,8 @@ def time_chat(
     else:
         chat = load_trt_chat_model(model.path, device, context=context, progress=progress)
     progress(1.0, "loaded")
-    decoder = chat.decoder
-    runtime = decoder.session.runtime if isinstance(decoder, Decoder) else device.label if device else "?"
     try:
-        return _chat_rows(model.name, chat, runtime, seconds)
+        return _chat_rows(model.name, chat, chat.decoder.runtime, seconds)
     finally:
         chat.close()
 

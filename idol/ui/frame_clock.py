@@ -135,12 +135,11 @@ class Pacer:
         return len(self._late) == _KEEP and sum(self._late) > _KEEP // 4
 
     def _has_room(self) -> bool:
-        """True when frames of the step before would end in time, if each pixel cost what it costs now."""
+        """True when frames of the step before would end in time, half of what they cost now being their pixels."""
         if len(self._costs) < _KEEP:
             return False
         better = self.steps[self._at - 1]
         usual = sorted(self._costs)[_KEEP * 9 // 10]
-        # About half of a frame's cost is its pixels.
         expected = usual * (1 + better.detail / self.step.detail) / 2
         return expected < _ROOM * self.tick * better.divider
 

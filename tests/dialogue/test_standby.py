@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from idol.dialogue.persona import default_persona
 from idol.dialogue.standby import StandbyLanguageModel
 from idol.seams import ChatMessage, LanguageModel, RuntimeInfo, Sampling, Turn
 from tests.dialogue.fake_model import FakeModel
+from tests.gpu.reference import exact_decoder
 
 REPLY = "The rain sings on the roof, and I sing along. Will you sing with me?"
 MESSAGES = [ChatMessage("system", "You are Mira."), ChatMessage("user", "Do you like rain?")]
@@ -286,20 +289,29 @@ def broken() -> NDArray[np.float32]:
 
 @pytest.mark.models
 @pytest.mark.parametrize("fault", [broken, nan])
-def test_smollm_breaks_at_token_five(fault: Callable[[], NDArray[np.float32]], model_path: object) -> None:
+def test_smollm_breaks_at_token_five(
+    fault: Callable[[], NDArray[np.float32]], model_path: object, tmp_path: Path
+) -> None:
     model_path("smollm2-135m")  # type: ignore[operator]
+
+    def exact() -> DecoderLanguageModel:
+        """In float32: with 8-bit activations, one row and many are rounded differently, by some 4 % of the logits'
+        spread, and then the processor decides between near-equal tokens."""
+        made = load_language_model(SMOLLM, threads=2, context=512)
+        made._model.decoder.close()
+        made._model.decoder = exact_decoder(SMOLLM, Path(tempfile.mkdtemp(dir=tmp_path)))
+        return made
+
     sampling = Sampling(temperature=0.0, repetition_penalty=1.1, max_tokens=48)
-    messages = [ChatMessage("user", "Say hello to the viewers in one sentence.")]
-    first, second = (load_language_model(SMOLLM, threads=2, context=512) for _ in range(2))
+    messages = [ChatMessage("user", "Write one short sentence about the sea.")]
+    first, second = exact(), exact()
     whole = "".join(first.generate(messages, sampling, never))
     broken_decoder(first, 5, fault)
     model = StandbyLanguageModel(first, second)
     pieces = list(model.generate(messages, sampling, never))
     said, rest = "".join(pieces[:5]), "".join(pieces[5:])
     assert whole.startswith(said) and said.count(" ") >= 3
-    # The spare prefills what was said in one piece, where the first one came to it step by step: with 4-bit weights
-    # the logits differ by about 2 % of their spread then, so that near-equal tokens may change places later on.
-    again = load_language_model(SMOLLM, threads=2, context=512)
+    again = exact()
     assert rest == "".join(again.generate(messages, sampling, never, said))
     again.close()
     assert whole.startswith((said + rest)[: len(said) + 40])

@@ -17,14 +17,15 @@ Words = tuple[str, ...]
 STEPS: dict[str, tuple[str, tuple[Words, ...]]] = {
     "graphs": ("graphs", ((),)),
     "builds": ("build", (("kokoro-A",), ("kokoro-B",), ("kokoro-D",))),
-    "decoders": ("build alone", (("qwen0.5b",), ("llama7b",), ("smollm2",))),
+    "decoders": ("build", (("qwen0.5b",), ("llama7b",), ("smollm2",))),
     "speed": ("bench", (("qwen0.5b",), ("llama7b",), ("smollm2",), ("parity_qwen",), ("parity_smollm2",))),
     "eager": ("eager", (("smollm2", "qwen0.5b", "llama7b"),)),
     "sound": ("bench", (("voice",), ("voice_parity",), ("show",))),
     "health": ("health", (("--samples", "5"),)),
 }  # fmt: skip
-"""What is done, in this order: the voice's builds side by side, all else one after the other. Kernels that are timed
-beside other work are chosen badly."""
+"""What is done, in this order: the voice's builds side by side, all else one after the other, so that kernels are timed
+with the card to themselves."""
+_TOGETHER = "builds"
 _GRAPHS = "from tests.gpu.build_plans import *; make_graphs(choose().flavour)"
 LONGEST = 330
 """Seconds for one step."""
@@ -48,10 +49,10 @@ class Visit:
         kind, works = STEPS[name]
         running: dict[str, subprocess.Popen[bytes]] = {}
         for words in works:
-            label = f"{kind.split()[0]}-{'_'.join(words) or name}"
+            label = f"{kind}-{'_'.join(words) or name}"
             with (self._results / f"{label}.log").open("w") as log:
                 running[label] = subprocess.Popen(self._command(kind, words), stdout=log, stderr=subprocess.STDOUT)
-            if kind != "build":
+            if name != _TOGETHER:
                 self._wait(running)
         self._wait(running)
 
@@ -62,7 +63,7 @@ class Visit:
             return [sys.executable, str(here.with_name("eager.py")), *words, "-o", str(self._results / "eager.json")]
         if kind == "graphs":
             return ["bash", self._run, "-c", _GRAPHS]
-        if kind.startswith("build"):
+        if kind == "build":
             return ["bash", self._run, "-m", "tests.gpu.build_plans", *words]
         if kind == "health":
             return ["bash", self._run, "-m", "tests.gpu.health", *words]
