@@ -3,7 +3,7 @@ layout(std140) uniform Frame {
     mat4 f_view;
     mat4 f_projection;
     vec4 f_eye;            // camera position, time in seconds
-    vec4 f_size;           // viewport width, height
+    vec4 f_size;           // viewport width, height; least width of outlines, pixels
     vec4 f_light_toward;   // unit vector to the key light
     vec4 f_light_color;    // linear
     vec4 f_sky;            // ambient from above, linear

@@ -30,7 +30,8 @@ Background = tuple[float, float, float, float]
 class AvatarRenderer:
     """Use between ``load`` and ``release`` with the same context current.
 
-    ``cheap`` is for machines where the CPU draws: textures are filtered on one level only.
+    ``cheap`` is for machines where the CPU draws: textures are filtered on one level only, and as there is one sample
+    for a pixel, no outline is thinner than that.
     """
 
     def __init__(self, *, cheap: bool = False) -> None:
@@ -217,7 +218,7 @@ class AvatarRenderer:
             if drawable.groups is not None
         }
         frame[32:35], frame[35] = camera.eye, avatar.time % 3600.0
-        frame[36:38] = (width, height)
+        frame[36:39] = (width, height, 1.0 if self._cheap else 0.0)
         back = view[:3, :3].T
         light = self.lighting
         frame[40:43] = _toward(back, light.key_toward)

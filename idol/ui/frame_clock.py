@@ -24,6 +24,8 @@ _SHARP, _SHARP_LATE = 8, 2
 """Frames that the sharpness is judged by, and how many of them late give it up: sooner than the beat is."""
 _ROOM = 0.8
 """Of its slot: what a frame may be expected to take at a step that is tried."""
+_DEAR = 0.6
+"""Of its slot: frames that usually take less are not late for their pixels, and keep them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Step:
 
 BEATS = (Step(1, 1.0), Step(2, 1.0))
 """Where a graphics card draws: pixels cost nothing there."""
-SOFTWARE_STEPS = (Step(1, 1.0), Step(1, 0.4), Step(2, 1.0), Step(2, 0.4))
+SOFTWARE_STEPS = (Step(1, 1.0), Step(1, 0.6), Step(2, 1.0), Step(2, 0.6))
 """Where the processor draws: dynamic resolution, then a slower beat."""
 
 
@@ -74,9 +76,9 @@ class FrameStats:
 class Pacer:
     """When frames begin, a grid of whole ticks of which every ``divider``-th is drawn, and how sharp. Knows no timer.
 
-    Where frames keep beginning late, each would come one or two ticks after the other as chance has it; fewer pixels,
-    then a steady slower beat look smoother. A better step is tried when the frames' cost leaves room for it: after
-    ``FIRST_TRY``, then ever more rarely while it fails. Seconds throughout.
+    Where frames keep beginning late, each would come one or two ticks after the other as chance has it; fewer pixels
+    where those are what takes the time, then a steady slower beat look smoother. A better step is tried when the
+    frames' cost leaves room for it: after ``FIRST_TRY``, then ever more rarely while it fails. Seconds throughout.
     """
 
     def __init__(self, tick: float = INTERVAL_MS / 1000, steps: Sequence[Step] = BEATS) -> None:
@@ -113,13 +115,14 @@ class Pacer:
         self._costs.clear()
 
     def _choose(self, now: float) -> None:
-        if self._at + 1 < len(self.steps) and self._failing():
+        worse, better = self._worse(), self._better()
+        if worse is not None:
             # What was tried and did not hold waits longer the next time.
             if now - self._since < self._wait[self._at]:
                 self._wait[self._at] = min(2 * self._wait[self._at], LAST_TRY)
-            self._go(self._at + 1, now)
-        elif self._at and now - self._since >= self._wait[self._at - 1] and self._has_room():
-            self._go(self._at - 1, now)
+            self._go(worse, now)
+        elif better is not None and now - self._since >= self._wait[better]:
+            self._go(better, now)
         elif len(self._late) == _KEEP and now - self._since > 2 * self._wait[self._at]:
             self._wait[self._at] = FIRST_TRY  # it has held for long
 
@@ -128,20 +131,39 @@ class Pacer:
         self._late.clear()
         self._costs.clear()
 
-    def _failing(self) -> bool:
-        """Judged by what the next step gives up."""
-        if self.steps[self._at + 1].divider == self.step.divider:
-            return sum(list(self._late)[-_SHARP:]) >= _SHARP_LATE
+    def _worse(self) -> int | None:
+        """The step to go down to where this one fails, which is judged by what that gives up."""
+        after = self._at + 1
+        if after == len(self.steps):
+            return None
+        if self.steps[after].divider == self.step.divider:
+            if sum(list(self._late)[-_SHARP:]) >= _SHARP_LATE and self._dear():
+                return after
+            after += 1
+        return after if after < len(self.steps) and self._beat_fails() else None
+
+    def _beat_fails(self) -> bool:
         return len(self._late) == _KEEP and sum(self._late) > _KEEP // 4
 
-    def _has_room(self) -> bool:
-        """True when frames of the step before would end in time, half of what they cost now being their pixels."""
+    def _dear(self) -> bool:
+        costs = sorted([*self._costs][-_SHARP:])
+        return bool(costs) and costs[len(costs) // 2] > _DEAR * self.tick * self.step.divider
+
+    def _better(self) -> int | None:
+        """The step to try: a quicker beat with all pixels if it may fit, else the one before."""
+        before = self._at - 1
+        if before > 0 and self.steps[before].detail < self.step.detail and self._fits(before - 1):
+            return before - 1
+        return before if before >= 0 and self._fits(before) else None
+
+    def _fits(self, step: int) -> bool:
+        """True when frames of ``step`` would end in time, half of what they cost now being their pixels."""
         if len(self._costs) < _KEEP:
             return False
-        better = self.steps[self._at - 1]
+        other = self.steps[step]
         usual = sorted(self._costs)[_KEEP * 9 // 10]
-        expected = usual * (1 + better.detail / self.step.detail) / 2
-        return expected < _ROOM * self.tick * better.divider
+        expected = usual * (1 + other.detail / self.step.detail) / 2
+        return expected < _ROOM * self.tick * other.divider
 
 
 class FrameClock(QObject):

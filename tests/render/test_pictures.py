@@ -15,9 +15,11 @@ from idol.render.camera import Camera, FramingName
 from idol.render.gl import GL, RenderError
 from idol.render.offscreen import OffscreenStage, render_png, settle
 from idol.render.renderer import AvatarRenderer
+from idol.render.small_target import SmallTarget
 from idol.seams import ARKIT_INDEX, FacePose
 
 MODELS = Path(__file__).resolve().parents[1] / "data" / "models"
+DEFAULT = Path(__file__).resolve().parents[2] / "avatars" / "default.vrm"
 SIZE = (240, 240)
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 GREEN = (0.0, 1.0, 0.0, 1.0)
@@ -123,6 +125,38 @@ def test_a_lit_toon_surface_shows_its_own_colour(stage: OffscreenStage) -> None:
     linear = np.asarray([0.5, 0.25, 0.05])
     expected = (1.055 * linear ** (1 / 2.4) - 0.055) * 255
     assert np.abs(picture[SIZE[1] // 2, SIZE[0] // 2, :3] - expected).max() <= 4
+
+
+def dark_rim(stage: OffscreenStage, cheap: bool) -> float:
+    """Share of the figure's outermost pixels that an outline covers, drawn small with one sample for a pixel."""
+    avatar = load_avatar(DEFAULT)
+    settle(avatar, pose())
+
+    def draw() -> NDArray[np.uint8]:
+        renderer, target = AvatarRenderer(cheap=cheap), SmallTarget()
+        try:
+            renderer.load(avatar)
+            target.bind(*SIZE)
+            renderer.draw(Camera.framed(avatar.framing, "full"), *SIZE, (1.0, 1.0, 1.0, 0.0))
+            pixels = np.empty((*SIZE, 4), np.uint8)
+            GL.glReadPixels(0, 0, *SIZE, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, pixels)
+            return pixels
+        finally:
+            target.release()
+            renderer.release()
+
+    picture = stage.with_context(draw)
+    inside = picture[..., 3] > 128
+    core = inside.copy()
+    for axis in (0, 1):
+        core &= np.roll(inside, 1, axis) & np.roll(inside, -1, axis)
+    rim = inside & ~core
+    return float((picture[..., :3].astype(int).sum(axis=2)[rim] < 420).mean())
+
+
+def test_outlines_do_not_break_where_the_processor_draws(stage: OffscreenStage) -> None:
+    assert dark_rim(stage, cheap=True) > 0.9
+    assert dark_rim(stage, cheap=False) < 0.6  # else the figure is too large to show it
 
 
 def test_swapping_and_releasing_leaves_nothing(stage: OffscreenStage) -> None:

@@ -130,3 +130,29 @@ def test_a_load_on_the_machine_costs_three_late_frames_and_its_end_brings_the_sh
     begun = _play_pixels(pacer, 0.015, 0.030, 12, begun[-1] + 2 * TICK)
     assert pacer.step.divider == 2 and pacer.step.detail == 1.0
     assert sum(value > 67 for value in _intervals(begun)) == 0
+
+
+def test_frames_that_are_late_for_other_reasons_keep_their_pixels() -> None:
+    pacer = Pacer(TICK, SOFTWARE_STEPS)
+    now, seen = 0.0, set()
+    for number in range(200):
+        due = pacer.begun(now)
+        seen.add((pacer.step.divider, pacer.step.detail))
+        pacer.drawn(0.010)
+        # Half of the beginnings come 15 ms late, whatever is drawn: another thread holds the lock.
+        now = due + (0.015 if number % 2 else 0.0)
+    assert seen == {(1, 1.0), (2, 1.0)}
+
+
+def test_from_the_slow_beat_the_way_back_keeps_all_pixels_where_they_fit() -> None:
+    pacer = Pacer(TICK, SOFTWARE_STEPS)
+    begun = _play_pixels(pacer, 0.025, 0.030, 8)
+    assert pacer.step.divider == 2
+    seen = set()
+    now = begun[-1] + 2 * TICK
+    for _ in range(1500):
+        due = pacer.begun(now)
+        seen.add((pacer.step.divider, pacer.step.detail))
+        pacer.drawn(0.012)
+        now = due
+    assert pacer.step.divider == 1 and seen <= {(1, 1.0), (2, 1.0)}
