@@ -40,6 +40,20 @@ class Cancelled(EngineError):
     """The user cancelled a long job."""
 
 
+class SteppedAside(EngineFailure):
+    """Nothing broke: an engine makes room, and its spare goes on."""
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether ``error`` means that the card has no memory left, so that the engine may go on once there is some."""
+    from engines.trt.flavours import OutOfMemory
+
+    if isinstance(error, OutOfMemory):
+        return True
+    kind = type(error)
+    return kind.__name__ == "MemoryError" and kind.__module__.partition(".")[0] == "pycuda"
+
+
 def is_failure(error: BaseException) -> bool:
     """Whether ``error`` means that the engine itself is broken, so that another one should go on in its place.
 

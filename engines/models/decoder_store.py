@@ -22,7 +22,8 @@ from engines.trt.device import Device
 VERSION = 3
 """Raised whenever the file comes out differently."""
 _ALIGN = 256
-_STRIPE = 64 << 20
+_STRIPE = 16 << 20
+"""Bytes that travel at once; two of them are page-locked meanwhile."""
 
 
 class WeightStore:
@@ -38,17 +39,33 @@ class WeightStore:
             end += -(-spec.nbytes // _ALIGN) * _ALIGN
         self.nbytes = end
 
-    def upload(self, block: object, device: Device) -> None:
-        """Fill ``block`` on the card. Raises ``ModelFileError`` when the file is missing or damaged."""
+    def upload(self, block: object, device: Device, step: Callable[[float], None] | None = None) -> None:
+        """Fill ``block`` on the card; returns when all is there. ``step`` gets the fraction, and may raise.
+
+        From two page-locked stripes on streams of their own: the disk is read while the other stripe travels, and
+        neither an engine that runs meanwhile nor the default stream is waited for. Raises ``ModelFileError`` when the
+        file is missing or damaged, ``OutOfMemory`` without page-locked memory.
+        """
         try:
             if self._path.stat().st_size != self.nbytes:
                 raise ModelFileError(f"{self._path} is damaged.", "Remove it, and start again.")
             values = np.memmap(self._path, np.uint8, "r")
         except OSError as error:
             raise ModelFileError(f"{self._path} cannot be read: {error.strerror}.", "Start again.") from error
-        for first in range(0, self.nbytes, _STRIPE):
-            stripe = np.ascontiguousarray(values[first : first + _STRIPE])
-            device.cuda.memcpy_htod(int(block) + first, stripe)  # type: ignore[call-overload]
+        size = min(_STRIPE, self.nbytes)
+        lanes = [(device.stream(), device.pinned(size)) for _ in range(2)]
+        try:
+            for turn, first in enumerate(range(0, self.nbytes, size)):
+                if step is not None:
+                    step(first / self.nbytes)
+                stream, host = lanes[turn % 2]
+                stream.synchronize()
+                count = min(size, self.nbytes - first)
+                host[:count] = values[first : first + count]
+                device.cuda.memcpy_htod_async(int(block) + first, host[:count], stream)  # type: ignore[call-overload]
+        finally:
+            for stream, _ in lanes:
+                stream.synchronize()
 
 
 def store_weights(weights: DecoderWeights, folder: Path, step: Callable[[float], None]) -> WeightStore:

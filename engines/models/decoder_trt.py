@@ -2,15 +2,15 @@
 
 Five engines: the halves of a layer for one token and for many, and the head (see ``decoder_layer``). A run queues both
 halves once per layer with other weights; runs of one token and of each size of chunk are captured, so that each is one
-CUDA graph. The cache lies in one block, [2 · layers, kv heads, capacity + ``SCRATCH``, head size]: a run's own rows
-stand behind the others, and are put in their place by one strided copy.
+CUDA graph. The cache is a ``CardCache``; attention's engines are built for its length, so that a shorter context has
+two engines of its own, and all else in common with the longer one.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import Cancelled, ModelFileError, SessionError
-from engines.models.decoder import Candidates, EmbeddingTable, HeldTokens, common_length
+from engines.models.decoder import Candidates, EmbeddingTable
+from engines.models.decoder_cache import CardCache, Rows
 from engines.models.decoder_config import DecoderConfig
 from engines.models.decoder_layer import (
     MASKED,
@@ -40,6 +41,7 @@ from engines.trt.flavours import Card, Flavour, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import TensorRTSession
 
+log = logging.getLogger(__name__)
 LEVEL = 3
 """Builder optimisation level: a half of a layer takes seconds at it, half a minute on 8.6."""
 CHUNKS = (8, 16, 24, 32, 48, SCRATCH)
@@ -102,52 +104,57 @@ def decoder_requests(
     return tuple(requests)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """One side of a copy: a block or an address, bytes from head to head, heads from plane to plane, bytes skipped."""
-
-    block: Any
-    pitch: int
-    heads: int
-    skip: int = 0
-
-
 class TensorRTDecoder:
-    """``prefill`` a prompt, then ``step`` token by token. Used by the thread that opened ``device``.
+    """``prefill`` a prompt, then ``step`` token by token. Used by one thread at a time that has ``device``'s context.
 
     Both give ``Candidates`` (see ``decoder_layer.CANDIDATES``), or all logits float32 [vocabulary] while
-    ``full_logits`` is set. ``plans``: as of ``decoder_requests``.
+    ``full_logits`` is set. ``plans``: as of ``decoder_requests``. ``shorter``: other lengths of the context in tokens,
+    each with attention's two plans for it (see ``resize``).
     """
 
     def __init__(
         self, config: DecoderConfig, plans: Sequence[Path], device: Device, embedding: EmbeddingTable,
         weights: WeightStore, *, capacity: int, frequencies: NDArray[np.float32] | None = None,
+        shorter: Mapping[int, tuple[Path, Path]] | None = None,
     ) -> None:  # fmt: skip
         self.config = config
-        self.capacity = capacity
+        self._attends = {capacity: (plans[1], plans[3]), **(shorter or {})}
         self._full_logits = False
-        self.cache = HeldTokens()
         self._device = device
         self._embedding = embedding
         self._weights = weights
         scale = rotary_scale(config.head_size)
         self._cos, self._sin = ((table * scale).astype(_HALF) for table in rotary_tables(config, capacity, frequencies))
         self._row = config.head_size * 2
-        self._planes = 2 * config.layers * config.kv_heads
-        self._width = capacity + SCRATCH
         self._staging: Any = None
         self._query = 0
-        self._step = tuple(TensorRTSession("llm", plan, device, graphs=False) for plan in plans[:2])
-        self._chunk = tuple(TensorRTSession("llm", plan, device, graphs=False) for plan in plans[2:4])
+        self._project = tuple(TensorRTSession("llm", plan, device, graphs=False) for plan in (plans[0], plans[2]))
         self._head = TensorRTSession("llm head", plans[4], device, graphs=False)
+        self._chunks: tuple[int, ...] = CHUNKS
+        self.cache: CardCache
+        self._attend: tuple[TensorRTSession, ...]
+        self._mask: NDArray[Any]
+        self._masked_to: int
+        self._prepare(capacity)
         self._blocks: list[Any] = []
         self._weight_at: dict[tuple[int, str], int] = {}
         self._stream_of: list[int] = []
-        self._snapshots: list[tuple[tuple[int, ...], Any]] = []
-        self._cache_block: Any = None
+        self._rows: NDArray[np.float32] = np.zeros(0, np.float32)
         self._graphs: dict[int, CudaGraph] = {}
         self._runs: dict[int, int] = {}
         self.graph_failure = ""
+        self.keep_snapshots = True
+        """Off: ``prime`` only prefills."""
+
+    @property
+    def capacity(self) -> int:
+        """Tokens of the context now."""
+        return self.cache.capacity
+
+    @property
+    def capacities(self) -> tuple[int, ...]:
+        """Lengths of the context that ``resize`` takes, in tokens, shortest first."""
+        return tuple(sorted(self._attends))
 
     @property
     def runtime(self) -> str:
@@ -165,66 +172,141 @@ class TensorRTDecoder:
 
     @property
     def cache_bytes(self) -> int:
-        return self._planes * self._width * self._row
+        return self.cache.nbytes
 
-    def load(self) -> None:
-        """Take memory on the card and fill it. Raises ``TensorRTError`` and ``ModelFileError``."""
+    def load(self, step: Callable[[float], None] | None = None) -> None:
+        """Take memory on the card and fill it. ``step`` gets the fraction, and may raise.
+
+        Raises ``TensorRTError`` (``OutOfMemory`` where it is for lack of room) and ``ModelFileError``; nothing is kept
+        then.
+        """
         config, allocate = self.config, self._device.allocate
+        tell = step or (lambda fraction: None)
         try:
-            weights = self._kept(allocate(self._weights.nbytes))
-            self._weights.upload(weights, self._device)
-            self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
-            self._cache_block = self._kept(allocate(self.cache_bytes))
-            self._device.cuda.memset_d8(int(self._cache_block), 0, self.cache_bytes)
-            self._staging = self._kept(allocate(2 * max(self._stage(rows) for rows in (1, *CHUNKS))))
-            self._query = int(self._kept(allocate(CHUNKS[-1] * config.heads * self._row)))
-            row = config.hidden * 4
-            self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
-            self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
-            self._head.fix(self._head_addresses(1))
-            self._head.load()
-            for halves in (self._step, self._chunk):
-                for session, addresses in zip(halves, self._layer_addresses(0, 1), strict=True):
-                    session.fix(addresses)
+            with self._device.within_memory("The language model", self._weights.nbytes):
+                weights = self._kept(allocate(self._weights.nbytes))
+                self._weights.upload(weights, self._device, lambda fraction: tell(0.8 * fraction))
+                self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
+                self._staging = self._kept(allocate(2 * max(self._stage(rows) for rows in (1, *CHUNKS))))
+                self._query = int(self._kept(allocate(CHUNKS[-1] * config.heads * self._row)))
+                row = config.hidden * 4
+                self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
+                self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
+                self._head.fix(self._head_addresses(1))
+                self._head.load()
+                self._load_attention(self.cache, self._attend)
+                for session in self._project:
+                    session.fix(self._layer_addresses(0, 1)[0])
                     session.load(self._head.stream)
-            self._mask = _view(self._step[1], "mask", (1, self._width))
-            self._mask[:] = MASKED
-            self._mask[0, self.capacity] = 0
-            self._masked_to = 0
-            self._warm()
+                self._begin_mask()
+                self._warm(lambda fraction: tell(0.8 + 0.2 * fraction))
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         self._drop_graphs()
-        for session in (*self._step, *self._chunk, self._head):
+        for session in (*self._project, *self._attend, self._head):
             session.close()
-        for block in [*self._blocks, *(block for _, block in self._snapshots)]:
+        for block in self._blocks:
             block.free()
         self._blocks.clear()
-        self._snapshots.clear()
-        self._cache_block = None
-        self.cache.reset()
+        self.cache.close()
+        self._rows = self._mask = np.zeros(0, np.float32)  # page-locked memory goes back with the last view of it
+
+    # -- less and more memory ------------------------------------------------------------------------------------
+
+    def drop_snapshots(self) -> bool:
+        """Forget the primed prompts that are kept on the card; they are prefilled again when they come. False when
+        there are none."""
+        return self.cache.drop_snapshots()
+
+    def limit_chunk(self, rows: int) -> None:
+        """Prefill at most ``rows`` tokens at once, one of ``CHUNKS``. The graphs of larger runs are given back; the
+        engines' own work space stays what it was built for."""
+        self._chunks = tuple(size for size in CHUNKS if size <= max(rows, CHUNKS[0]))
+        for size in [size for size in self._graphs if size > self._chunks[-1]]:
+            self._graphs.pop(size).close()
+            self._runs.pop(size, None)
+
+    @property
+    def chunk(self) -> int:
+        """The most tokens prefilled at once."""
+        return self._chunks[-1]
+
+    def resize(self, capacity: int) -> None:
+        """Another length of the context, one of ``capacities``, on the same weights; what the cache held is forgotten.
+
+        A longer one is made beside the one in use, which stays when there is no room. For a shorter one the longer is
+        given back first; where even that fails the decoder is closed. Raises ``OutOfMemory`` and ``TensorRTError``.
+        """
+        self._need_loaded()
+        if capacity not in self._attends:
+            raise SessionError(f"No plans for a context of {capacity} tokens.", f"There are {self.capacities}.")
+        if capacity == self.capacity:
+            return
+        longer = capacity > self.capacity
+        old = self.cache, self._attend, self._mask, self._masked_to
+        self._head.wait()
+        if not longer:
+            self._close_attention(*old[:2])
+        try:
+            with self._device.within_memory(f"A context of {capacity} tokens"):
+                self._prepare(capacity)
+                self._load_attention(self.cache, self._attend)
+                self._begin_mask()
+                if longer:
+                    self._close_attention(*old[:2])
+                self._warm(lambda fraction: None)
+        except BaseException:
+            self._close_attention(self.cache, self._attend)
+            if longer and old[1][0].loaded:
+                self.cache, self._attend, self._mask, self._masked_to = old
+            else:
+                self.close()
+            raise
+
+    def _prepare(self, capacity: int) -> None:
+        """What depends on the length of the context, not loaded yet."""
+        self.cache = CardCache(self.config, capacity, self._device)
+        self._attend = tuple(
+            TensorRTSession("llm", plan, self._device, graphs=False) for plan in self._attends[capacity]
+        )
+        self._mask = np.zeros(0, np.float32)
+        self._masked_to = 0
+
+    def _load_attention(self, cache: CardCache, sessions: Sequence[TensorRTSession]) -> None:
+        cache.take(self._head.stream)
+        for session in sessions:
+            session.fix(self._layer_addresses(0, 1)[1])
+            session.load(self._head.stream)
+
+    def _close_attention(self, cache: CardCache, sessions: Sequence[TensorRTSession]) -> None:
+        self._drop_graphs()
+        for session in sessions:
+            session.close()
+        cache.close()
+
+    def _begin_mask(self) -> None:
+        self._mask = _view(self._attend[0], "mask", (1, self.cache.width))
+        self._mask[:] = MASKED
+        self._mask[0, self.capacity] = 0
+        self._masked_to = 0
+
+    # -- the verbs -----------------------------------------------------------------------------------------------
 
     def reusable(self, ids: Sequence[int]) -> int:
         """How many leading ids of ``ids`` need no prefill."""
-        held = [self.cache.common_prefix(ids), *(common_length(known, ids) for known, _ in self._snapshots)]
-        return min(max(held), len(ids) - 1)
+        return min(self.cache.reusable(ids), len(ids) - 1)
 
     def prime(self, ids: Sequence[int], cancelled: Callable[[], bool] | None = None, keep: int = 4) -> None:
-        """Prefill ``ids`` and keep a copy of the cache on the card: a prompt's constant beginning is run once."""
+        """Prefill ``ids`` and keep a copy of the cache on the card: a prompt's constant beginning is run once.
+
+        Raises ``OutOfMemory`` when there is no room for the copy; the cache holds ``ids`` all the same.
+        """
         self.prefill(ids, cancelled)
-        kept = []
-        for known, block in self._snapshots:
-            if known == tuple(ids):
-                block.free()
-            else:
-                kept.append((known, block))
-        self._snapshots = [*kept, (tuple(ids), self._save())]
-        for _, block in self._snapshots[:-keep]:
-            block.free()
-        self._snapshots = self._snapshots[-keep:]
+        if self.keep_snapshots:
+            self.cache.keep(ids, keep)
 
     def prefill(
         self, ids: Sequence[int], cancelled: Callable[[], bool] | None = None
@@ -237,13 +319,14 @@ class TensorRTDecoder:
                 f"The prompt has {len(ids)} tokens, the context holds {self.capacity}.", "Shorten history or persona."
             )
         self._need_loaded()
-        self._recall(ids)
+        self.cache.recall(ids)
         start = min(self.cache.common_prefix(ids), len(ids) - 1)
         self.cache.trim(start)
-        for first in range(start, len(ids), CHUNKS[-1]):
+        most = self._chunks[-1]
+        for first in range(start, len(ids), most):
             if cancelled is not None and cancelled():
                 raise Cancelled("The prompt's prefill was cancelled.")
-            self._run(ids[first : first + CHUNKS[-1]])
+            self._run(ids[first : first + most])
         return self._read()
 
     def step(self, token: int) -> Candidates | NDArray[np.float32]:
@@ -259,7 +342,7 @@ class TensorRTDecoder:
     def _run(self, ids: Sequence[int]) -> None:
         """Run ``ids`` behind the cache and put their keys and values there. Waits for the card."""
         count = len(ids)
-        rows = 1 if count == 1 else next(size for size in CHUNKS if size >= count)
+        rows = 1 if count == 1 else next(size for size in self._chunks if size >= count)
         if rows == 1:
             self._fill_one()
         else:
@@ -275,22 +358,19 @@ class TensorRTDecoder:
             runs = self._runs[rows] = self._runs.get(rows, 0) + 1
             if runs == 2 and not self.graph_failure:
                 self._capture(rows)
-        cache = self._cache_block
-        self._copy_rows(
-            (cache, self._width, self.capacity + rows - count), (cache, self._width, self.cache.length), count
-        )
+        self.cache.put(self.capacity + rows - count, count)
         self._head.wait()  # the pinned inputs are filled again by the next run
         self.cache.ids.extend(ids)
 
     def _queue(self, rows: int) -> None:
         """Copies in, every layer, the head, copies out: all on one stream."""
-        project, attend = self._step if rows == 1 else self._chunk
+        project, attend = self._halves(rows)
         if rows != 1:
             self._shape(rows)
         cuda, stream, config = self._device.cuda, self._head.stream, self.config
         cuda.memcpy_htod_async(self._stream_of[0], self._rows[: rows * config.hidden], stream)
         for session, name, width in (
-            (project, "cos", config.head_size), (project, "sin", config.head_size), (attend, "mask", self._width)
+            (project, "cos", config.head_size), (project, "sin", config.head_size), (attend, "mask", self.cache.width)
         ):  # fmt: skip
             place = session.place(name)
             assert place.host is not None  # these inputs have buffers of the session's own
@@ -311,7 +391,7 @@ class TensorRTDecoder:
 
     def _fill_one(self) -> None:
         """Rotation and mask of one token; the mask is kept up to date, not written anew."""
-        position, session = self.cache.length, self._step[0]
+        position, session = self.cache.length, self._project[0]
         _view(session, "cos", (1, self.config.head_size))[:] = self._cos[position]
         _view(session, "sin", (1, self.config.head_size))[:] = self._sin[position]
         if position < self._masked_to:
@@ -324,13 +404,17 @@ class TensorRTDecoder:
         """The tokens stand at the end of the run's rows; what stands before them is not seen and not kept."""
         start, pad = self.cache.length, rows - count
         for name, table in (("cos", self._cos), ("sin", self._sin)):
-            view = _view(self._chunk[0], name, (rows, self.config.head_size))
+            view = _view(self._project[1], name, (rows, self.config.head_size))
             view[:pad] = 0
             view[pad:] = table[start : start + count]
-        mask = _view(self._chunk[1], "mask", (rows, self._width))
+        mask = _view(self._attend[1], "mask", (rows, self.cache.width))
         mask[:] = MASKED
         mask[pad:, :start] = 0
         mask[pad:, self.capacity + pad : self.capacity + rows][np.tril_indices(count)] = 0
+
+    def _halves(self, rows: int) -> tuple[TensorRTSession, TensorRTSession]:
+        """The engines of a layer for a run of ``rows``."""
+        return (self._project[0], self._attend[0]) if rows == 1 else (self._project[1], self._attend[1])
 
     def _layer_addresses(self, layer: int, rows: int) -> tuple[dict[str, int], dict[str, int]]:
         """Where a layer's halves read and write in a run of ``rows``: the two residual buffers take turns."""
@@ -339,18 +423,15 @@ class TensorRTDecoder:
         project |= {"x": x, "query": self._query, "new_key": staging, "new_value": staging + self._stage(rows)}
         attend = {spec.name: self._weight_at[layer, spec.name] for spec in attend_weights(self.config)}
         attend |= {"x": x, "query": self._query, "y": self._stream_of[1 - layer % 2]}
-        attend |= {"key": self._plane(2 * layer), "value": self._plane(2 * layer + 1)}
+        attend |= {"key": self.cache.plane(2 * layer), "value": self.cache.plane(2 * layer + 1)}
         return project, attend
-
-    def _plane(self, index: int) -> int:
-        """Address of the keys or the values of a layer in the cache."""
-        return int(self._cache_block) + index * self.config.kv_heads * self._width * self._row
 
     def _set_aside(self, layer: int, rows: int) -> None:
         """Queue the copy of a layer's new keys and values behind its cache, where its second half reads them."""
-        staged = _Rows(self._staging, rows * self._row, self._staged_heads(rows))
-        behind = _Rows(self._plane(2 * layer), self._width * self._row, self.config.kv_heads, self.capacity * self._row)
-        self._copy(staged, behind, rows, 2)
+        staged, cache = Rows(self._staging, rows * self._row, self._staged_heads(rows)), self.cache
+        at = self.capacity * self._row
+        behind = Rows(cache.plane(2 * layer), cache.width * self._row, self.config.kv_heads, at)
+        cache.copy(staged, behind, rows, 2)
 
     def _stage(self, rows: int) -> int:
         """Bytes from the new keys to the new values: addresses that engines are given are multiples of 256."""
@@ -370,13 +451,13 @@ class TensorRTDecoder:
 
     def _shape(self, rows: int) -> None:
         config = self.config
-        project, attend = self._chunk
+        project, attend = self._halves(rows)
         for name, width in (("x", config.hidden), ("cos", config.head_size), ("sin", config.head_size)):
             project.set_shape(name, (rows, width))
         group = config.heads // config.kv_heads
         attend.set_shape("x", (rows, config.hidden))
         attend.set_shape("query", (config.kv_heads, group * rows, config.head_size))
-        attend.set_shape("mask", (rows, self._width))
+        attend.set_shape("mask", (rows, self.cache.width))
 
     def _capture(self, rows: int) -> None:
         graph = CudaGraph(self._head.stream.handle)
@@ -394,9 +475,11 @@ class TensorRTDecoder:
             return
         self._graphs[rows] = graph
 
-    def _warm(self) -> None:
+    def _warm(self, tell: Callable[[float], None]) -> None:
         """Every size of run twice before the first word: kernels are loaded, graphs are captured."""
-        for rows in (1, *(size for size in CHUNKS if size <= self.capacity)):
+        sizes = (1, *(size for size in self._chunks if size <= self.capacity))
+        for done, rows in enumerate(sizes):
+            tell(done / len(sizes))
             for _ in range(2):
                 self.cache.reset()
                 self._run([0] * rows)
@@ -411,39 +494,6 @@ class TensorRTDecoder:
     def _need_loaded(self) -> None:
         if not self._head.loaded:
             raise SessionError("The decoder is not loaded.", "Call load() first.")
-
-    def _save(self) -> Any:
-        """A copy of what the cache holds: [2 · layers, kv heads, tokens, head size] in a block of its own."""
-        block = self._device.allocate(self._planes * self.cache.length * self._row)
-        self._copy_rows((self._cache_block, self._width, 0), (block, self.cache.length, 0), self.cache.length)
-        return block
-
-    def _recall(self, ids: Sequence[int]) -> None:
-        """Go back to a snapshot when it holds more of ``ids`` than the cache does."""
-        best = max(self._snapshots, key=lambda snapshot: common_length(snapshot[0], ids), default=None)
-        if best is not None and common_length(best[0], ids) > self.cache.common_prefix(ids):
-            count = len(best[0])
-            self._copy_rows((best[1], count, 0), (self._cache_block, self._width, 0), count)
-            self.cache.ids[:] = best[0]
-
-    def _copy_rows(self, source: tuple[Any, int, int], target: tuple[Any, int, int], count: int) -> None:
-        """Copy ``count`` token rows of every head of every layer. ``source`` and ``target``: block, rows per plane,
-        rows to skip in each."""
-        first, second = (
-            _Rows(block, rows * self._row, self.config.kv_heads, skip * self._row)
-            for block, rows, skip in (source, target)
-        )
-        self._copy(first, second, count, 2 * self.config.layers)
-
-    def _copy(self, source: _Rows, target: _Rows, count: int, layers: int) -> None:
-        """Queue the copy of ``count`` token rows of every head; keys and values of a layer are two of ``layers``."""
-        copy = self._device.cuda.Memcpy3D()
-        copy.set_src_device(source.block)
-        copy.src_pitch, copy.src_height, copy.src_x_in_bytes = source.pitch, source.heads, source.skip
-        copy.set_dst_device(target.block)
-        copy.dst_pitch, copy.dst_height, copy.dst_x_in_bytes = target.pitch, target.heads, target.skip
-        copy.width_in_bytes, copy.height, copy.depth = count * self._row, self.config.kv_heads, layers
-        copy(self._head.stream)
 
     def _drop_graphs(self) -> None:
         for graph in self._graphs.values():
@@ -466,6 +516,34 @@ def _view(session: TensorRTSession, name: str, shape: tuple[int, ...]) -> NDArra
     assert place.host is not None  # only called for tensors with buffers
     values = place.host.view(place.dtype)[: place.room // place.dtype.itemsize]
     return values.reshape(shape) if -1 in shape else values[: int(np.prod(shape))].reshape(shape)
+
+
+def shorter_context(capacity: int) -> int:
+    """The length of context that a decoder with ``capacity`` tokens can go down to: half, a multiple of 16."""
+    return max(16, capacity // 32 * 16)
+
+
+def shorter_requests(folder: Path, config: DecoderConfig, capacity: int) -> tuple[BuildRequest, ...]:
+    """Attention's two engines for the shorter context, as of ``decoder_requests``; none where there is no shorter."""
+    shorter = shorter_context(capacity)
+    if shorter >= capacity:
+        return ()
+    return tuple(request for request in decoder_requests(folder, config, shorter) if "attend" in request.name)
+
+
+def shorter_plans(
+    folder: Path, config: DecoderConfig, capacity: int, flavour: Flavour, card: Card | None,
+    progress: Progress | None = None, cancelled: Callable[[], bool] | None = None,
+) -> dict[int, tuple[Path, Path]]:  # fmt: skip
+    """Attention's plans for the shorter context, by its length, built where they are missing; none when that fails:
+    the decoder runs without them."""
+    requests = shorter_requests(folder, config, capacity)
+    try:
+        plans = [ensure_plan(request, flavour, card, progress, cancelled) for request in requests]
+    except TensorRTError as error:
+        log.warning("the context cannot be shortened: %s", error)
+        return {}
+    return {shorter_context(capacity): (plans[0], plans[1])} if plans else {}
 
 
 def decoder_plans(

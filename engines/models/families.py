@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
+Admit = Callable[[int], None]
+"""Asked before memory is taken, with the bytes wanted; raises what says that there is no room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +135,21 @@ def load_trt_chat_model(
     context: int = 2048,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
+    admit: Admit | None = None,
 ) -> ChatModel:
     """As ``load_chat_model``, on TensorRT. The CPU's graph is prepared as well: it is the spare.
 
-    Raises ``TensorRTError`` when the engine cannot be built or loaded. Call it on the thread that opened ``device``.
+    ``admit`` is asked twice: before anything is built, and with the plans' sizes before anything is loaded. Raises
+    ``TensorRTError`` when the engine cannot be built or loaded, ``OutOfMemory`` where that is for lack of room. Call it
+    on a thread that has ``device``'s context.
     """
     from engines.models.decoder_store import store_weights
-    from engines.models.decoder_trt import TensorRTDecoder, decoder_plans
+    from engines.models.decoder_trt import TensorRTDecoder, decoder_plans, shorter_plans
+    from engines.models.footprint import decoder_footprint
 
+    if admit is not None:
+        config = model_config(path)
+        admit(decoder_footprint(config, card_context(context, config.context)))
     report, stopped = progress or (lambda fraction, text: None), cancelled or (lambda: False)
     folder = _ensure_built(path, inspect_summary(path), context, lambda f, text: report(0.3 * f, text), stopped, None)
     built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
@@ -151,14 +160,23 @@ def load_trt_chat_model(
     def step(fraction: float) -> None:
         if stopped():
             raise Cancelled(f"Preparing {summary.name} was cancelled.")
-        report(0.6 + 0.3 * fraction, f"preparing {summary.name} (once)")
+        report(0.6 + 0.2 * fraction, f"preparing {summary.name} (once)")
+
+    def loading(fraction: float) -> None:
+        if stopped():
+            raise Cancelled(f"Loading {summary.name} was cancelled.")
+        report(0.8 + 0.19 * fraction, "loading weights")
 
     weights: DecoderWeights = SafetensorsWeights(path) if path.is_dir() else GgufWeights(path)
     try:
         config = weights.config
         plans = decoder_plans(
             trt_folder(config), config, capacity, device.flavour, device.card,
-            lambda f, text: report(0.3 + 0.3 * f, text), cancelled,
+            lambda f, text: report(0.3 + 0.25 * f, text), cancelled,
+        )  # fmt: skip
+        shorter = shorter_plans(
+            trt_folder(config), config, capacity, device.flavour, device.card,
+            lambda f, text: report(0.55 + 0.05 * f, text), cancelled,
         )  # fmt: skip
         store = store_weights(weights, folder, step)
         frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None
@@ -166,12 +184,13 @@ def load_trt_chat_model(
         weights.close()
     decoder = TensorRTDecoder(
         config, plans, device, open_embedding(folder, built["embedding"], config), store, capacity=capacity,
-        frequencies=frequencies,
+        frequencies=frequencies, shorter=shorter,
     )  # fmt: skip
-    report(0.95, "loading weights")
-    decoder.load()
+    if admit is not None:
+        admit(decoder_footprint(config, capacity, plans))
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
+    decoder.load(loading)
     return ChatModel(summary, decoder, tokenizer, template)
 
 
@@ -195,6 +214,15 @@ def trt_requests(path: Path, *, context: int = 2048) -> tuple[BuildRequest, ...]
 
     config = model_config(path)
     return decoder_requests(trt_folder(config), config, card_context(context, config.context))
+
+
+def shorter_trt_requests(path: Path, *, context: int = 2048) -> tuple[BuildRequest, ...]:
+    """As ``trt_requests``: attention's engines for the context that a card short of memory goes down to. They are built
+    when the model is loaded."""
+    from engines.models.decoder_trt import shorter_requests
+
+    config = model_config(path)
+    return shorter_requests(trt_folder(config), config, card_context(context, config.context))
 
 
 def model_config(path: Path) -> DecoderConfig:

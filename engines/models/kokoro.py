@@ -60,6 +60,13 @@ class KokoroEngine:
         return self._sessions["D"].runtime if self._sessions else "not loaded"
 
     @property
+    def on_card(self) -> bool:
+        return False
+
+    def keep_graphs(self, count: int | None = None) -> None:
+        """See ``TensorRTKokoro``; the CPU has none."""
+
+    @property
     def voice_names(self) -> tuple[str, ...]:
         """All voices found, by name, e.g. ``af_heart``."""
         return tuple(sorted(path.stem for path in (self._dir / "voices").glob("*.bin")))

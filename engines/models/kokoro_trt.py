@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from engines.errors import Cancelled, SessionError, SessionFailure
 from engines.models import kokoro_graph as graph
+from engines.models.footprint import voice_footprint
 from engines.models.kokoro import MAX_TOKENS, KokoroEngine, Synthesis, built_graphs
 from engines.models.kokoro_source import HarmonicSource
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 from engines.session import Session
 from engines.trt.build import Progress, ensure_plan
 from engines.trt.device import Device
-from engines.trt.flavours import TensorRTError
+from engines.trt.flavours import OutOfMemory, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import DeviceArray, TensorRTSession
 
@@ -78,12 +79,19 @@ def voice_graphs(model_dir: Path, typed: bool, *, make: bool = True, progress: P
 
 
 class TensorRTKokoro(KokoroEngine):
-    """Three engines on one stream of ``device``, used by the thread that opened it."""
+    """Three engines on one stream of ``device``, used by one thread at a time that has its context.
 
-    def __init__(self, model_dir: Path, device: Device, *, cancelled: Callable[[], bool] | None = None) -> None:
+    ``admit`` is asked with the bytes that they will take before the first of them is loaded, and may raise.
+    """
+
+    def __init__(
+        self, model_dir: Path, device: Device, *, cancelled: Callable[[], bool] | None = None,
+        admit: Callable[[int], None] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(model_dir, kind=_KIND[device.flavour.typed])
         self._device = device
         self._cancelled = cancelled
+        self._admit = admit
         self.fallbacks: dict[str, str] = {}
         self._parts: dict[str, Session] = {}
 
@@ -95,11 +103,16 @@ class TensorRTKokoro(KokoroEngine):
         return self._device.label + (f", parts {', '.join(cpu)} on the CPU" if cpu else "")
 
     def load(self, progress: Progress | None = None) -> None:
-        """Build what is missing and load. Raises ``ModelFileError``, ``TensorRTError`` and ``Cancelled``."""
+        """Build what is missing and load. Raises ``ModelFileError``, ``TensorRTError`` and ``Cancelled``.
+
+        A part that finds no room raises ``OutOfMemory``: what to do then is not for one part to say.
+        """
         report = progress or (lambda fraction, text: None)
         self.vocabulary = self._read_vocabulary()
         folder = self._built(lambda fraction, text: report(0.2 * fraction, text))
         self._source = HarmonicSource.load(folder / graph.SOURCE_FILE)
+        if self._admit is not None:
+            self._admit(voice_footprint([folder / f"{part.name}.onnx" for part in graph.PARTS], MAX_FRAMES))
         stream = self._device.stream()
         try:
             for index, part in enumerate(graph.PARTS):
@@ -111,6 +124,17 @@ class TensorRTKokoro(KokoroEngine):
         except BaseException:
             self.close()
             raise
+
+    @property
+    def on_card(self) -> bool:
+        return any(isinstance(session, TensorRTSession) for session in self._parts.values())
+
+    def keep_graphs(self, count: int | None = None) -> None:
+        """Keep the CUDA graphs of the ``count`` lengths used last, and no more from now on; None: as many as at
+        first."""
+        for session in self._parts.values():
+            if isinstance(session, TensorRTSession):
+                session.keep_graphs(count)
 
     def close(self) -> None:
         for session in self._parts.values():
@@ -212,7 +236,7 @@ class TensorRTKokoro(KokoroEngine):
                 session = TensorRTSession(f"kokoro/{part}", plan, self._device, stream=stream)
                 session.load()
                 break
-            except Cancelled:
+            except (Cancelled, OutOfMemory):
                 raise
             except TensorRTError as error:
                 self.fallbacks[part] = str(error)

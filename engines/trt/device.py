@@ -1,16 +1,27 @@
-"""The one CUDA context of the process and what lives in it. Used by the thread that opened it only."""
+"""The one CUDA context of the process and what lives in it.
+
+The thread that opens it has it current until ``close``; any other thread takes part inside ``shared()``. Facts of
+PyCUDA that this rests on: every thread has a stack of contexts of its own, which must be empty when the thread ends
+(else the process is aborted), ``pop`` is of the calling thread's stack, and a block, a stream or page-locked memory can
+only be given back by a thread on whose stack its context lies.
+"""
 
 from __future__ import annotations
 
 import threading
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.trt.flavours import Choice, Flavour, TensorRTError, load_api
+from engines.trt.flavours import Choice, Flavour, OutOfMemory, TensorRTError, load_api
 
 _NON_BLOCKING = 1
+_REMEDY = "Close other programs on the card, or choose a smaller model."
 
 
 class Device:
@@ -21,10 +32,15 @@ class Device:
             raise TensorRTError(f"TensorRT cannot be used here: {choice.reason}.", "Use the CPU.")
         import pycuda.driver as cuda
 
+        self._begin(choice, cuda, load_api(choice.flavour), _logger)
+
+    def _begin(self, choice: Choice, cuda: Any, api: Any, logger: Any) -> None:
+        """The rest of opening, on whatever gives PyCUDA's and TensorRT's verbs."""
+        assert choice.flavour is not None and choice.card is not None  # asked at the door
         self.flavour: Flavour = choice.flavour
         self.card = choice.card
         self.cuda: Any = cuda
-        self.api: Any = load_api(choice.flavour)
+        self.api: Any = api
         self._owner = threading.get_ident()
         try:
             cuda.init()
@@ -32,33 +48,92 @@ class Device:
             self._context.push()
         except cuda.Error as error:
             raise TensorRTError(f"No CUDA context on {choice.card.name}: {error}.", "Close other programs.") from error
-        self.log = _logger(self.api)
-        self.runtime = self.api.Runtime(self.log)
+        self.log = logger(api)
+        self._lock = threading.Lock()
+        self._inside: Counter[int] = Counter()
+        self._own = threading.local()
         self._open = True
 
     @property
     def label(self) -> str:
         return f"{self.flavour.label}, {self.card.name}"
 
+    @property
+    def runtime(self) -> Any:
+        """The calling thread's TensorRT runtime: two threads may not deserialise with one."""
+        found = getattr(self._own, "runtime", None)
+        if found is None:
+            found = self._own.runtime = self.api.Runtime(self.log)
+        return found
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Let the calling thread use the card while the block lasts; may be nested, and entered by the owner too.
+
+        What is loaded inside may afterwards be used by any one thread at a time that has the context. When the block
+        raises, the frames of the error forget their variables: they would keep streams until a thread lets go of
+        them that cannot give them back. Raises ``TensorRTError`` when the device is closed already.
+        """
+        thread = threading.get_ident()
+        with self._lock:
+            if not self._open:
+                raise TensorRTError(f"{self.card.name} is not in use any more.", "Start Idol again.")
+            self._inside[thread] += 1
+        pushed = False
+        try:
+            self._context.push()
+            pushed = True
+            yield
+        except BaseException as error:
+            _forget_variables(error)
+            raise
+        finally:
+            if self._inside[thread] == 1 and thread != self._owner:
+                self._own.runtime = None
+            if pushed:
+                self._context.pop()
+            with self._lock:
+                self._inside[thread] -= 1
+
     def stream(self) -> Any:
         """A stream of its own that does not wait for the default one."""
         return self.cuda.Stream(_NON_BLOCKING)
 
     def allocate(self, size: int) -> Any:
-        """Device memory of ``size`` bytes. Raises ``TensorRTError`` when the card has no room."""
+        """Device memory of ``size`` bytes. Raises ``OutOfMemory`` when the card has no room."""
         try:
             return self.cuda.mem_alloc(max(size, 256))
         except self.cuda.MemoryError as error:
-            free, total = self.memory()
-            raise TensorRTError(
-                f"{size / 1e6:.0f} MB do not fit on {self.card.name}: {free / 1e6:.0f} of {total / 1e6:.0f} are free.",
-                "Close other programs on the card, or choose a smaller model.",
+            free, total = self._memory_or_none()
+            seen = "" if free is None else f": {free / 1e6:.0f} of {total / 1e6:.0f} are free"
+            raise OutOfMemory(
+                f"{size / 1e6:.0f} MB do not fit on {self.card.name}{seen}.", _REMEDY, wanted=size, free=free
             ) from error
 
     def pinned(self, size: int) -> NDArray[np.uint8]:
-        """Page-locked host memory: copies from and to it do not wait."""
-        block: NDArray[np.uint8] = self.cuda.pagelocked_empty(max(size, 256), np.uint8)
+        """Page-locked host memory: copies from and to it do not wait. Raises ``OutOfMemory``."""
+        try:
+            block: NDArray[np.uint8] = self.cuda.pagelocked_empty(max(size, 256), np.uint8)
+        except self.cuda.MemoryError as error:
+            raise OutOfMemory(
+                f"{size / 1e6:.0f} MB of the computer's memory cannot be locked for {self.card.name}.",
+                "Close other programs.", wanted=size,
+            ) from error  # fmt: skip
         return block
+
+    @contextmanager
+    def within_memory(self, what: str, wanted: int = 0) -> Iterator[None]:
+        """A lack of memory that CUDA tells inside becomes ``OutOfMemory``; ``what`` names the engine in its message."""
+        try:
+            yield
+        except self.cuda.MemoryError as error:
+            raise self.no_room(what, wanted) from error
+
+    def no_room(self, what: str, wanted: int = 0) -> OutOfMemory:
+        """The error for ``what`` that found no room; ``wanted`` bytes where they are known."""
+        free, _ = self._memory_or_none()
+        seen = "" if free is None else f" ({free / 1e6:.0f} MB free)"
+        return OutOfMemory(f"{what} finds no room on {self.card.name}{seen}.", _REMEDY, wanted=wanted, free=free)
 
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes of the card, all processes counted."""
@@ -66,14 +141,37 @@ class Device:
         return int(free), int(total)
 
     def close(self) -> None:
+        """Raises ``TensorRTError`` on another thread than the one that opened it, and while others are inside."""
         if not self._open:
             return
         if threading.get_ident() != self._owner:
             raise TensorRTError("The CUDA context must be closed by the thread that opened it.")
-        self._open = False
-        self.runtime = None
+        with self._lock:
+            others = sum(1 for count in self._inside.values() if count)
+            if others:
+                raise TensorRTError(
+                    f"{self.card.name} is still in use by {others} thread(s).", "Wait until they have ended."
+                )
+            self._open = False
+        self._own.runtime = None
         self._context.pop()
         self._context = None
+
+    def _memory_or_none(self) -> tuple[int | None, int]:
+        try:
+            return self.memory()
+        except self.cuda.Error:  # a card that is lost does not even tell
+            return None, 0
+
+
+def _forget_variables(error: BaseException) -> None:
+    """Clear the finished frames of ``error`` and of what led to it."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        traceback.clear_frames(found.__traceback__)
+        found = found.__cause__ or found.__context__
 
 
 def _logger(api: Any) -> Any:

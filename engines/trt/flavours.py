@@ -82,6 +82,16 @@ class TensorRTError(EngineError):
     """TensorRT, CUDA or a plan failed."""
 
 
+class OutOfMemory(TensorRTError):
+    """The card, or the host's page-locked memory, has no room. ``wanted``: the bytes asked for, 0 where TensorRT does
+    not tell. ``free``: bytes free on the card then, None where they are not known."""
+
+    def __init__(self, message: str, remedy: str = "", *, wanted: int = 0, free: int | None = None) -> None:
+        super().__init__(message, remedy)
+        self.wanted = wanted
+        self.free = free
+
+
 def installed() -> list[Flavour]:
     """Flavours whose packages are here, by package metadata alone: nothing is imported."""
     found: list[Flavour] = []

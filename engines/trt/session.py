@@ -1,7 +1,7 @@
 """A TensorRT engine behind ``Session``: buffers taken once, copies that do not wait, graphs for shapes that repeat.
 
-All three flavours share one IO path (named tensors, ``execute_async_v3``). A session belongs to the thread that opened
-the ``Device``; its work runs on a stream of its own.
+All three flavours share one IO path (named tensors, ``execute_async_v3``). A session is used by one thread at a time
+that has the ``Device``'s context; its work runs on a stream of its own.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class TensorRTSession(Session):
         self._device = device
         self._fixed = dict(fixed or {})
         self._graphs_wanted = graphs
+        self._runtime: Any = None
         self._engine: Any = None
         self._context: Any = None
         self._given_stream = stream
@@ -78,6 +79,7 @@ class TensorRTSession(Session):
         self._tensors: dict[str, Place] = {}
         self._blocks: list[Any] = []
         self._graphs: OrderedDict[tuple[Any, ...], CudaGraph | None] = OrderedDict()
+        self._kept_graphs = _KEPT_GRAPHS
         self._seen: set[tuple[Any, ...]] = set()
         self._shapes: dict[str, tuple[int, ...]] = {}
         self.graph_failure = ""
@@ -108,21 +110,20 @@ class TensorRTSession(Session):
             self._context.set_tensor_address(name, address)
 
     def load(self, stream: Any = None) -> None:
-        """Read the plan and take memory; ``stream`` is the caller's to share, else the session has its own."""
-        if stream is not None:
-            self._given_stream = self._stream = stream
+        """Read the plan and take memory; ``stream`` is the caller's to share, else the session has its own.
+
+        Raises ``TensorRTError``, ``OutOfMemory`` where that is for lack of room; nothing is kept then.
+        """
         if self.loaded:
             raise SessionError(f"{self.name} is loaded already.", "Close it first.")
-        self._engine = self._deserialize()
-        self._context = self._engine.create_execution_context()
-        if self._context is None:
-            self.close()
-            free, _ = self._device.memory()
-            raise TensorRTError(f"{self.name} finds no room on the card ({free / 1e6:.0f} MB free).", "Free memory.")
-        if self._given_stream is None:
-            self._stream = self._device.stream()
         try:
-            self._allocate()
+            with self._device.within_memory(self.name):
+                self._engine = self._deserialize()
+                self._context = self._engine.create_execution_context()
+                if self._context is None:
+                    raise self._device.no_room(self.name, int(getattr(self._engine, "device_memory_size", 0)))
+                self._stream = stream or self._given_stream or self._device.stream()
+                self._allocate()
         except BaseException:
             self.close()
             raise
@@ -144,10 +145,11 @@ class TensorRTSession(Session):
                 self._graphs.move_to_end(key)
                 graph.launch()
                 return
-            if key in self._seen:
+            if key in self._seen and self._kept_graphs:
                 self._capture(key)
                 return
-            self._seen.add(key)
+            if self._kept_graphs:
+                self._seen.add(key)
         self._execute()
 
     def fetch(self, names: Sequence[str]) -> dict[str, Array]:
@@ -170,6 +172,11 @@ class TensorRTSession(Session):
         """Output ``name`` of the last run, where it lies."""
         tensor = self._tensors[name]
         return DeviceArray(tensor.device, self._output_shape(name), tensor.dtype)
+
+    def keep_graphs(self, count: int | None = None) -> None:
+        """Keep at most ``count`` CUDA graphs from now on, those used last; None: as many as at first."""
+        self._kept_graphs = _KEPT_GRAPHS if count is None else count
+        self._trim_graphs()
 
     def wait(self) -> None:
         """Until all queued work is done. Raises ``TensorRTError`` when it failed on the card."""
@@ -201,6 +208,8 @@ class TensorRTSession(Session):
         self._seen.clear()
         self._context = None
         self._engine = None
+        self._runtime = None  # after what it made
+        self._shapes.clear()
         for tensor in self._tensors.values():
             tensor.host = None
         self._tensors.clear()
@@ -216,8 +225,12 @@ class TensorRTSession(Session):
             blob = self._plan.read_bytes()
         except OSError as error:
             raise TensorRTError(f"The plan {self._plan.name} cannot be read: {error.strerror}.", "Build it.") from error
-        engine = self._device.runtime.deserialize_cuda_engine(blob)
+        self._runtime = self._device.runtime
+        engine = self._runtime.deserialize_cuda_engine(blob)
         if engine is None:
+            free, _ = self._device.memory()
+            if free < len(blob):  # TensorRT does not say why
+                raise self._device.no_room(self.name, len(blob))
             raise TensorRTError(
                 f"The plan {self._plan.name} does not fit this card, driver or {self._device.flavour.label}.",
                 "Build it again: main.py engines forget, then start again.",
@@ -324,8 +337,12 @@ class TensorRTSession(Session):
             graph.close()
             return
         self._graphs[key] = graph
-        if len(self._graphs) > _KEPT_GRAPHS:
+        self._trim_graphs()
+
+    def _trim_graphs(self) -> None:
+        if len(self._graphs) > self._kept_graphs:
             self.wait()
+        while len(self._graphs) > self._kept_graphs:
             _, old = self._graphs.popitem(last=False)
             if old is not None:
                 old.close()

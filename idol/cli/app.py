@@ -141,7 +141,7 @@ class _Session:
     def begin(self) -> None:
         """Start the show, after a fetch when models are missing."""
         from engines.fetch import missing
-        from idol.show.assembly import LARGE, MEDIUM, SMALL, model_file
+        from idol.show.model_files import LARGE, MEDIUM, SMALL, model_file
         from idol.ui.strings import tr
 
         wanted = self._settings.llm.model

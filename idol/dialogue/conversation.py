@@ -33,6 +33,8 @@ from idol.seams import (
 
 log = logging.getLogger(__name__)
 
+_LINE_TOKENS = 64
+"""What a line takes, and a short exchange before it."""
 _REDRAWS = 2
 _REDRAW_TEMPERATURE = 0.7
 _PROBE = re.compile(
@@ -142,6 +144,15 @@ class Conversation:
         ):
             raise Cancelled("The other model was not needed any more.")
         return language
+
+    def fits(self, context: int) -> bool:
+        """Whether the constant part of every language's prompt leaves room for a line in ``context`` tokens."""
+        if self._llm is None or self._prompts is None:
+            return False
+        budget = context - self._sampling.max_tokens - 16
+        return all(
+            self._llm.count_tokens(self._prompts.constant(language)) + _LINE_TOKENS <= budget for language in LANGUAGES
+        )
 
     def adopt(self, llm: LanguageModel, primed: Language) -> LanguageModel | None:
         """Answer with ``llm`` from the next turn on; returns the one before, for closing. History stays."""

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import Cancelled, EngineFailure
-from engines.models.decoder import Candidates, common_length
-from engines.models.families import ChatModel, Progress, load_chat_model, load_trt_chat_model
+from engines.models.decoder import Candidates, Decoder, common_length
+from engines.models.families import Admit, ChatModel, Progress, load_chat_model, load_trt_chat_model
 from idol.dialogue.sampler import Sampler
 from idol.dialogue.stop_strings import Detokenizer, StopStrings
 from idol.seams import ChatMessage, GenerationStats, RuntimeInfo, Sampling
 
 if TYPE_CHECKING:
+    from engines.models.decoder_trt import TensorRTDecoder
     from engines.trt.device import Device
 
 _MOST_CANDIDATES = 128
@@ -42,6 +43,12 @@ class DecoderLanguageModel:
     @property
     def context_length(self) -> int:
         return self._model.decoder.capacity
+
+    @property
+    def on_card(self) -> TensorRTDecoder | None:
+        """The decoder that runs on a card, None on the CPU."""
+        decoder = self._model.decoder
+        return None if isinstance(decoder, Decoder) else decoder
 
     @property
     def last_stats(self) -> GenerationStats | None:
@@ -147,11 +154,15 @@ def load_language_model(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
     device: Device | None = None,
+    admit: Admit | None = None,
 ) -> DecoderLanguageModel:
-    """Load a GGUF file or an HF folder, on ``device`` or the CPU. Raises the engine layer's errors, with remedies."""
+    """Load a GGUF file or an HF folder, on ``device`` or the CPU. Raises the engine layer's errors, with remedies.
+
+    ``admit`` is asked with the bytes that the model will take on ``device``, and may refuse by raising.
+    """
     if device is not None:
         return DecoderLanguageModel(
-            load_trt_chat_model(path, device, context=context, progress=progress, cancelled=cancelled)
+            load_trt_chat_model(path, device, context=context, progress=progress, cancelled=cancelled, admit=admit)
         )
     return DecoderLanguageModel(
         load_chat_model(path, threads=threads, context=context, progress=progress, cancelled=cancelled)

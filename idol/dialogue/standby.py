@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from engines.errors import EngineFailure, is_failure
+from engines.errors import EngineFailure, is_failure, is_shortage
 from engines.standby import STEP_SECONDS, SlowStep, Standby, StepWatch
 from idol.seams import ChatMessage, GenerationStats, LanguageModel, RuntimeInfo, Sampling
 
@@ -40,6 +40,26 @@ class StandbyLanguageModel:
         self._clock = clock
         self._stats: GenerationStats | None = None
         self._listener: Switched | None = None
+        self._relief: Callable[[], bool] | None = None
+
+    def on_shortage(self, relief: Callable[[], bool]) -> None:
+        """Ask ``relief`` on the worker thread when the card has no memory left: where it returns True something was
+        given up, perhaps this very engine, and the same is tried again before a spare takes over."""
+        self._relief = relief
+
+    @property
+    def engine(self) -> LanguageModel:
+        """The model in use."""
+        return self._standby.engine
+
+    @property
+    def has_spare(self) -> bool:
+        return self._standby.has_spare
+
+    def step_aside(self, error: Exception) -> None:
+        """Let the spare go on in the engine's place, which is closed, as though it had failed with ``error``. Raises
+        ``EngineFailure`` when no spare can be had."""
+        self._switch(error)
 
     def on_failure(self, listener: Switched) -> None:
         """Call ``listener`` on the worker thread after each switch."""
@@ -89,7 +109,8 @@ class StandbyLanguageModel:
             except Exception as error:
                 if not is_failure(error):
                     raise
-                patient = not self._switch(error, patient=isinstance(error, SlowStep))
+                if not self._relieved(error):
+                    patient = not self._switch(error, patient=isinstance(error, SlowStep))
             finally:
                 close = getattr(pieces, "close", None)
                 if close is not None:
@@ -107,9 +128,17 @@ class StandbyLanguageModel:
             try:
                 return action(self._standby.engine)
             except Exception as error:
-                if not is_failure(error) or not self._standby.has_spare:
+                if not is_failure(error):
+                    raise
+                if self._relieved(error):
+                    continue
+                if not self._standby.has_spare:
                     raise
                 self._switch(error)
+
+    def _relieved(self, error: Exception) -> bool:
+        """Whether memory was made where that was what was missing."""
+        return self._relief is not None and is_shortage(error) and self._relief()
 
     def _switch(self, error: Exception, patient: bool = False) -> bool:
         """Put a spare in the place of the broken model. False when there is none and the slow one has to do."""

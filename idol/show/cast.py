@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from idol.seams import Clause, GenerationStats, Language, Output, RuntimeInfo, Synthesiser, Turn, Understanding
 from idol.show.interface import ShowEvent, SwapKind
 from idol.show.speech_line import SpeechLine
+
+if TYPE_CHECKING:
+    from idol.show.ladder import Rung
+    from idol.show.residence import Residence
 
 Notify = Callable[[str, float | None], None]
 Tell = Callable[[ShowEvent], None]
@@ -70,6 +74,27 @@ Prepare = Callable[[str, Notify, Callable[[], bool]], Candidate]
 worker. Raises the engine layer's errors."""
 
 
+class CardCrew(Protocol):
+    """The engines of a show on a card as the memory ladder sees them. Worker thread only."""
+
+    relief: Callable[[], bool]
+    """Set by the show: makes memory when an engine found none."""
+    fallen: Callable[[SwapKind], None]
+    """Set by the show: told when an engine ran out of memory and its spare goes on."""
+
+    def rungs(self, residence: Residence) -> Sequence[Rung]:
+        """What can be given up, in order; what has to be loaded for it is asked of ``residence``."""
+        ...
+
+    def room(self) -> int | None:
+        """Bytes of the card that the engines may take more, None when it is not known."""
+        ...
+
+    def leave_card(self) -> None:
+        """The card is lost: everything goes on with the CPU."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Engines:
     """Everything a show runs on, loaded. Closed by the show, in reverse order."""
@@ -90,6 +115,12 @@ class Engines:
 
     no_swaps: str = "There is nothing of the kind in this show."
     """Why the others cannot, for the user."""
+
+    chosen: Callable[[], Mapping[SwapKind, str]] = lambda: {}
+    """The names of the engines in use, as ``swaps`` take them. Any thread."""
+
+    card: CardCrew | None = None
+    """What to make smaller when the card's memory runs short; None without a card."""
 
     @property
     def output(self) -> Output:

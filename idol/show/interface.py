@@ -6,7 +6,7 @@ from the main thread; ``pose`` is asked once a frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -101,6 +101,12 @@ class ShowSnapshot:
     output: str = ""
     runtimes: tuple[RuntimeInfo, ...] = ()
     health: HealthSample | None = None
+    memory: str = ""
+    """What is given up for lack of memory on the card, in a few words; empty when nothing is."""
+    chosen: Mapping[SwapKind, str] = field(default_factory=dict)
+    """The names, as ``swap`` takes them, of the engines in use; without those of which none is known."""
+    pending: tuple[SwapKind, ...] = ()
+    """What is asked for, loads or waits to be put in place."""
 
 
 class ShowInterface(Protocol):

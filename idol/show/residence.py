@@ -67,6 +67,11 @@ class Residence:
             candidate.close()
         return known or candidate is not None
 
+    def pending(self, kind: SwapKind) -> bool:
+        """Whether something of the kind is asked for, loads, or waits to be put in place."""
+        with self._lock:
+            return kind in self._wanted or kind in self._ready or self._loading == kind
+
     def settle(self, *kinds: SwapKind) -> bool:
         """Put in place what is ready of ``kinds``. Worker thread only. True when something changed."""
         changed = False

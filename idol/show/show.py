@@ -13,10 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
+from queue import SimpleQueue
 
-from engines.health import HealthMonitor
+from engines.health import HealthMonitor, Pressure
 from idol.seams import Emotion, FaceMixer, FacePose, Turn
-from idol.show.cast import Engines, Load
+from idol.show.cast import Candidate, Engines, Load, Notify, Prepare
 from idol.show.interface import (
     Loading,
     Notice,
@@ -28,8 +30,10 @@ from idol.show.interface import (
     TurnEnded,
     TurnStarted,
 )
+from idol.show.ladder import Ladder
 from idol.show.latency import LatencyBook, TurnRecord
 from idol.show.pacing import Rates
+from idol.show.pressure_notices import pressure_notice
 from idol.show.priority import loading, yield_to_the_picture
 from idol.show.residence import Residence
 from idol.show.speech_line import MouthRelease
@@ -37,6 +41,7 @@ from idol.show.turn_queue import TurnQueue
 from idol.show.turn_runner import TurnRunner
 
 log = logging.getLogger(__name__)
+_KINDS: tuple[SwapKind, ...] = ("llm", "voice")
 _AMPLE_SECONDS = 4.0
 """With so much speech in the queue the worker can share the cores for a moment."""
 
@@ -73,6 +78,8 @@ class Show:
         self._emotion: Emotion = "neutral"
         self._engines: Engines | None = None
         self._runner: TurnRunner | None = None
+        self._ladder: Ladder | None = None
+        self._pressures: SimpleQueue[Pressure] = SimpleQueue()
         self._release = MouthRelease()
         self._residence = Residence(self._emit, self._pressed, self._tell_ready)
         self._listeners: tuple[Callable[[ShowEvent], None], ...] = ()
@@ -154,7 +161,22 @@ class Show:
             raise ValueError("The show is not ready yet. Wait until it has loaded, then choose again.")
         if kind not in engines.swaps:
             raise ValueError(engines.no_swaps)
-        self._residence.request(kind, name, engines.swaps[kind])
+        self._residence.request(kind, name, self._chosen(kind, engines.swaps[kind]))
+
+    def _chosen(self, kind: SwapKind, prepare: Prepare) -> Prepare:
+        """``prepare`` for what the user chose: in its place it is whole, whatever the one before had given up."""
+
+        def prepared(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
+            candidate = prepare(name, notify, cancelled)
+
+            def adopt() -> None:
+                candidate.adopt()
+                if self._ladder is not None:
+                    self._ladder.forget(kind)
+
+            return replace(candidate, adopt=adopt)
+
+        return prepared
 
     def cancel_swap(self, kind: SwapKind) -> None:
         """Forget a swap that has not happened yet."""
@@ -169,7 +191,7 @@ class Show:
             set_volume(volume)
 
     def overlay(self) -> ShowSnapshot:
-        engines = self._engines
+        engines, ladder = self._engines, self._ladder
         last = self.book.last
         return ShowSnapshot(
             state=self._state,
@@ -182,6 +204,9 @@ class Show:
             output=engines.output.description if engines else "",
             runtimes=engines.runtimes if engines else (),
             health=self.health.latest if self.health is not None else None,
+            memory=ladder.line if ladder is not None else "",
+            chosen=engines.chosen() if engines is not None else {},
+            pending=tuple(kind for kind in _KINDS if self._residence.pending(kind)),
         )
 
     def subscribe(self, callback: Callable[[ShowEvent], None]) -> Callable[[], None]:
@@ -212,6 +237,7 @@ class Show:
                     self._serve(engines)
         finally:
             self._engines = None
+            self._ladder = None
 
     def _load_engines(self, owned: ExitStack) -> Engines | None:
         try:
@@ -228,6 +254,11 @@ class Show:
         owned.callback(engines.voice.close)
         owned.callback(engines.mind.close)
         engines.output.start()
+        if engines.card is not None:
+            self._ladder = Ladder(engines.card.rungs(self._residence), self._emit, clock=self._clock)
+            engines.card.relief, engines.card.fallen = self._ladder.shortage, self._ladder.fallen
+            if self.health is not None:
+                owned.callback(self.health.subscribe(self._pressures.put))
         self._engines = engines
         self._state = "ready"
         self._emit(Ready(engines.runtimes))
@@ -252,12 +283,39 @@ class Show:
                 self._forget_asked.clear()
                 engines.mind.forget()
             idle = self._residence.settle("llm", "voice") or idle
+            idle = self._look_after_the_card(engines) or idle
             taken = self._queue.take(timeout=0.1)
             if taken is None:
                 idle = idle and self._prepare(engines)
                 continue
             self._turn(engines, *taken)
             self._state = "ready"
+            idle = True  # an engine may have been exchanged for its spare
+
+    def _look_after_the_card(self, engines: Engines) -> bool:
+        """Say what became scarce on the card, and take or undo one step where it is time. True when engines changed."""
+        if engines.card is None:
+            return False
+        before = self._ladder.taken if self._ladder is not None else ()
+        while not self._pressures.empty():
+            pressure = self._pressures.get()
+            notice = pressure_notice(pressure)
+            if notice is not None:
+                self._emit(notice)
+            if pressure.kind == "memory" and self._ladder is not None:
+                self._ladder.press(pressure.level > 0)
+            if pressure.kind == "lost" and pressure.level:
+                self._ladder = None
+                engines.card.relief, engines.card.fallen = (lambda: False), (lambda kind: None)
+                engines.card.leave_card()
+                self._tell_ready()
+        if self._ladder is not None:
+            sample = self.health.latest if self.health is not None else None
+            try:
+                self._ladder.tick(sample.at if sample is not None else None, engines.card.room)
+            except Exception:  # whatever a card can do, the show goes on with what it has
+                log.exception("a step of the memory ladder failed")
+        return (self._ladder.taken if self._ladder is not None else ()) != before
 
     def _turn(self, engines: Engines, turn: Turn, generation: int) -> None:
         self._state = "thinking"

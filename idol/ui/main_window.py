@@ -39,6 +39,7 @@ from idol.show.interface import (
     TurnStarted,
 )
 from idol.ui.frame_clock import BEATS, SOFTWARE_STEPS, FrameClock
+from idol.ui.model_menu import ModelMenu
 from idol.ui.overlay import Overlay
 from idol.ui.show_bridge import ShowBridge
 from idol.ui.strings import tr
@@ -173,7 +174,10 @@ class MainWindow(QMainWindow):
         self._voice_menu = self.menuBar().addMenu(tr("Voice"))
         self._voice_menu.aboutToShow.connect(self._fill_voices)
         self._model_menu = self.menuBar().addMenu(tr("Mind"))
-        self._model_menu.aboutToShow.connect(self._fill_models)
+        self.mind = ModelMenu(
+            self._model_menu, self._show, self._settings, self._models or list,
+            say=lambda text: self.chat.add_notice(text), save=self._save,
+        )  # fmt: skip
         about = self.menuBar().addMenu(tr("Help"))
         self._add(about, "About", self._about)
 
@@ -212,16 +216,6 @@ class MainWindow(QMainWindow):
                 menu.addAction(action)
             if not menu.actions():
                 menu.addAction(tr("Loading")).setEnabled(False)
-
-    def _fill_models(self) -> None:
-        self._model_menu.clear()
-        for name in ["auto", *(self._models() if self._models is not None else [])]:
-            action = QAction(tr("Automatic") if name == "auto" else name, self._model_menu, checkable=True)
-            action.setChecked(self._settings.llm.model == name)
-            action.triggered.connect(lambda _on, chosen=name: self._set_model(chosen))
-            self._model_menu.addAction(action)
-        self._model_menu.addSeparator()
-        self._model_menu.addAction(tr("takes effect at the next start")).setEnabled(False)
 
     # -- the stage -----------------------------------------------------------------------------------------------
 
@@ -308,10 +302,17 @@ class MainWindow(QMainWindow):
 
     def _on_event(self, event: ShowEvent) -> None:
         if isinstance(event, Loading):
-            self._loading(f"{tr('Loading')}: {event.what}", event.fraction)
+            text = f"{tr('Loading')}: {event.what}"
+            if self.mind.wanted:
+                self.show_fetching(text, event.fraction, tr("Cancel"), self.mind.cancel)
+            else:
+                self._loading(text, event.fraction)
         elif isinstance(event, Ready):
             self._ready = True
-            self._progress.setVisible(False)
+            self.mind.settle()
+            if not self.mind.wanted:
+                self._progress.setVisible(False)
+                self._action.setVisible(False)
             self._refresh()
         elif isinstance(event, TurnStarted):
             self.chat.begin_reply(event.turn_id)
@@ -363,11 +364,6 @@ class MainWindow(QMainWindow):
         setattr(self._settings.voice, language, name)
         self._save()
 
-    def _set_model(self, name: str) -> None:
-        self._settings.llm.model = name
-        self._save()
-        self.chat.add_notice(tr("takes effect at the next start"))
-
     def _save(self) -> None:
         try:
             save_settings(self._settings)
@@ -385,7 +381,7 @@ class MainWindow(QMainWindow):
     def _refresh(self) -> None:
         snapshot = self._show.overlay()
         self._dot.setStyleSheet(f"color: {_DOTS[snapshot.state]}")
-        if self._ready:
+        if self._ready and self._progress.isHidden():
             model = next((r.model for r in snapshot.runtimes if r.engine == "llm"), "")
             self._state.setText(f"{tr(_STATES[snapshot.state])}   ·   {model}   ·   {snapshot.output}")
         if self.overlay.isVisible():

@@ -42,6 +42,7 @@ class Overlay(QWidget):
         ]
         lines += [f"{info.engine}: {info.runtime}" for info in snapshot.runtimes]
         lines += health_lines(snapshot.health)
+        lines += [f"memory: {snapshot.memory}"] if snapshot.memory else []
         self.lines = lines
         self._paint(lines, stages)
         self.update()

@@ -39,6 +39,7 @@ class KokoroVoice:
     def __init__(self, engine: KokoroEngine) -> None:
         self._engine = engine
         self._phonemizer = Phonemizer(frozenset(engine.vocabulary))
+        self._most = _MAX_PIECE
 
     @property
     def info(self) -> RuntimeInfo:
@@ -47,6 +48,17 @@ class KokoroVoice:
     @property
     def phonemizer(self) -> Phonemizer:
         return self._phonemizer
+
+    @property
+    def on_card(self) -> bool:
+        """Whether parts of it run on a card."""
+        return self._engine.on_card
+
+    def shorten(self, on: bool) -> None:
+        """Synthesise in pieces half as long and give back the CUDA graphs, or as at first again. The engines' own work
+        space on a card stays what they were built for."""
+        self._most = _MAX_PIECE // 2 if on else _MAX_PIECE
+        self._engine.keep_graphs(0 if on else None)
 
     def voices(self, language: Language | None = None) -> tuple[str, ...]:
         """Installed voices, of one language or all."""
@@ -82,7 +94,7 @@ class KokoroVoice:
         symbols = self._phonemizer.phonemes(spoken, clause.language) if spoken else ""
         if not re.search(r"[^\s.,;:!?—…“”()\"']", symbols):
             return None
-        pieces = [self._piece(piece, voice, speed, clause.language) for piece in split_symbols(symbols)]
+        pieces = [self._piece(piece, voice, speed, clause.language) for piece in split_symbols(symbols, self._most)]
         samples = np.concatenate([sound for sound, _ in pieces])
         spans: list[PhonemeSpan] = []
         offset = 0
@@ -149,10 +161,12 @@ def load_voice(
     progress: Progress | None = None,
     device: Device | None = None,
     cancelled: Callable[[], bool] | None = None,
+    admit: Callable[[int], None] | None = None,
 ) -> KokoroVoice:
     """Load Kokoro from ``model_dir`` (``*.onnx``, ``vocab.json``, ``voices/*.bin``), on ``device`` or on the CPU.
 
-    Raises ``ModelFileError``, and ``TensorRTError`` where the device fails.
+    ``admit`` is asked with the bytes that it will take on ``device``, and may refuse by raising. Raises
+    ``ModelFileError``, and ``TensorRTError`` where the device fails.
     """
     engine: KokoroEngine
     if device is None:
@@ -160,6 +174,6 @@ def load_voice(
     else:
         from engines.models.kokoro_trt import TensorRTKokoro
 
-        engine = TensorRTKokoro(model_dir, device, cancelled=cancelled)
+        engine = TensorRTKokoro(model_dir, device, cancelled=cancelled, admit=admit)
     engine.load(progress)
     return KokoroVoice(engine)

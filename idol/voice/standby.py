@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engines.errors import EngineFailure, is_failure
+from engines.errors import EngineFailure, is_failure, is_shortage
 from engines.standby import STEP_SECONDS, SlowStep, Standby, StepWatch
 from idol.seams import Clause, Language, RuntimeInfo, Speech, Synthesiser
 
@@ -38,6 +38,26 @@ class StandbySynthesiser:
         self._step_limit = step_limit
         self._clock = clock
         self._listener: Switched | None = None
+        self._relief: Callable[[], bool] | None = None
+
+    def on_shortage(self, relief: Callable[[], bool]) -> None:
+        """Ask ``relief`` on the worker thread when the card has no memory left: where it returns True something was
+        given up, perhaps this very engine, and the clause is tried again before a spare takes over."""
+        self._relief = relief
+
+    @property
+    def engine(self) -> Synthesiser:
+        """The voice in use."""
+        return self._standby.engine
+
+    @property
+    def has_spare(self) -> bool:
+        return self._standby.has_spare
+
+    def step_aside(self, error: Exception) -> None:
+        """Let the spare go on in the voice's place, which is closed, as though it had failed with ``error``. Raises
+        ``EngineFailure`` when no spare can be had."""
+        self._switch(error)
 
     def on_failure(self, listener: Switched) -> None:
         """Call ``listener`` on the worker thread after each switch."""
@@ -69,7 +89,8 @@ class StandbySynthesiser:
             except Exception as error:
                 if not is_failure(error):
                     raise
-                self._switch(error)
+                if self._relief is None or not is_shortage(error) or not self._relief():
+                    self._switch(error)
                 continue
             try:
                 watch()

@@ -1,13 +1,17 @@
 """A card made of host memory: PyCUDA's and TensorRT's verbs on NumPy and ONNX Runtime, so that the code around them is
 tested without a GPU. A plan is a small JSON file that names an ONNX graph and its profiles.
 
-Between ``begin`` and ``end`` of a CUDA graph nothing runs; what was asked for is kept and done at each launch.
+Between ``begin`` and ``end`` of a CUDA graph nothing runs; what was asked for is kept and done at each launch. As with
+PyCUDA, a thread must have pushed the context to take or give back memory and streams; ``FakeCuda.strays`` lists what
+was let go of by a thread that had not.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
+import threading
+import weakref
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -16,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import onnxruntime
 
+from engines.trt.device import Device
 from engines.trt.flavours import Card, Choice, Flavour, TensorRTError
 
 CARD = Card("Fake card", 89, 8 << 30, 13000)
@@ -39,6 +44,7 @@ class Block:
     __index__ = __int__
 
     def free(self) -> None:
+        self._card.need_context("freeing a block")
         self._bytes[:] = 0xFF
         del self._card.blocks[self._bytes.ctypes.data]
 
@@ -46,13 +52,34 @@ class Block:
 class Stream:
     handle = 7
 
-    def __init__(self, flags: int = 0) -> None: ...
+    def __init__(self, card: FakeCuda, flags: int = 0) -> None:
+        card.need_context("making a stream")
+        assert flags == 1, "a stream that waits for the default one"
+        weakref.finalize(self, card.let_go, "a stream").atexit = False
 
     def synchronize(self) -> None: ...
 
 
+class PrimaryContext:
+    """As PyCUDA's: a stack for each thread, ``pop`` of the calling thread's."""
+
+    def __init__(self, card: FakeCuda) -> None:
+        self._card = card
+
+    def push(self) -> None:
+        self._card.depth += 1
+
+    def pop(self) -> None:
+        assert self._card.depth > 0, "cannot pop non-current context"
+        self._card.depth -= 1
+
+
 class FakeCuda:
-    """Stands for ``pycuda.driver``. ``room`` bytes can be allocated; ``capturing`` collects work."""
+    """Stands for ``pycuda.driver``. ``room`` bytes can be allocated; ``capturing`` collects the calling thread's work.
+
+    ``refuse`` is asked with the kind of memory ("block", "page-locked" or "context") and its bytes before each is
+    taken, and makes it fail.
+    """
 
     class Error(Exception):
         """As ``pycuda.driver.Error``."""
@@ -60,17 +87,65 @@ class FakeCuda:
     class MemoryError(Error):
         """As ``pycuda.driver.MemoryError``."""
 
-    Stream = Stream
-
     def __init__(self, room: int = 1 << 30) -> None:
         self.room = room
         self.blocks: dict[int, Block] = {}
-        self.capturing: list[Callable[[], None]] | None = None
         self.launches = 0
+        self.refuse: Callable[[str, int], bool] = lambda kind, size: False
+        self.strays: list[str] = []
+        self.contexts: weakref.WeakSet[FakeContext] = weakref.WeakSet()
+        self._own = threading.local()
+
+    def init(self) -> None: ...
+
+    def Device(self, number: int) -> Any:
+        card = self
+
+        class Found:
+            def retain_primary_context(self) -> PrimaryContext:
+                return PrimaryContext(card)
+
+            def pci_bus_id(self) -> str:
+                return "0000:01:00.0"
+
+        return Found()
+
+    def Stream(self, flags: int = 0) -> Stream:
+        return Stream(self, flags)
+
+    @property
+    def depth(self) -> int:
+        """How often the calling thread has pushed the context."""
+        return int(getattr(self._own, "depth", 0))
+
+    @depth.setter
+    def depth(self, value: int) -> None:
+        self._own.depth = value
+
+    @property
+    def capturing(self) -> list[Callable[[], None]] | None:
+        return getattr(self._own, "capturing", None)
+
+    @capturing.setter
+    def capturing(self, work: list[Callable[[], None]] | None) -> None:
+        self._own.capturing = work
+
+    def need_context(self, what: str) -> None:
+        if not self.depth:
+            raise self.Error(f"{what}: no currently active context?")
+
+    def let_go(self, what: str) -> None:
+        if not self.depth:
+            self.strays.append(f"{what} on {threading.current_thread().name}")
+
+    def take(self, kind: str, size: int) -> None:
+        self.need_context(kind)
+        if self.refuse(kind, size):
+            raise self.MemoryError(f"{kind} of {size} bytes failed: out of memory")
 
     @property
     def used(self) -> int:
-        return sum(block.size for block in self.blocks.values())
+        return sum(block.size for block in list(self.blocks.values()))
 
     def do(self, work: Callable[[], None]) -> None:
         if self.capturing is not None:
@@ -79,6 +154,7 @@ class FakeCuda:
             work()
 
     def mem_alloc(self, size: int) -> Block:
+        self.take("block", size)
         if self.used + size > self.room:
             raise self.MemoryError("cuMemAlloc failed: out of memory")
         return Block(self, size)
@@ -87,10 +163,14 @@ class FakeCuda:
         return self.room - self.used, self.room
 
     def pagelocked_empty(self, size: int, dtype: Any) -> np.ndarray:
-        return np.zeros(size, dtype)
+        self.take("page-locked", size)
+        made = np.zeros(size, dtype)
+        weakref.finalize(made, self.let_go, "page-locked memory").atexit = False
+        return made
 
-    def memset_d8(self, target: int, value: int, count: int) -> None:
-        ctypes.memset(int(target), value, count)
+    def memset_d8_async(self, target: int, value: int, count: int, stream: Any) -> None:
+        self.need_context("memset")
+        self.do(lambda: ctypes.memset(int(target), value, count) and None)
 
     def memcpy_htod_async(self, target: int, source: np.ndarray, stream: Any = None) -> None:
         assert source.flags.c_contiguous
@@ -101,7 +181,6 @@ class FakeCuda:
         self.do(lambda: ctypes.memmove(target.ctypes.data, int(source), target.nbytes) and None)
 
     memcpy_dtoh = memcpy_dtoh_async
-    memcpy_htod = memcpy_htod_async
 
     def memcpy_dtod_async(self, target: int, source: int, size: int, stream: Any = None) -> None:
         self.do(lambda: ctypes.memmove(int(target), int(source), size) and None)
@@ -171,7 +250,9 @@ class FakeEngine:
     def get_tensor_profile_shape(self, name: str, profile: int) -> list[list[int]]:
         return self.profiles[profile][name]  # type: ignore[no-any-return]
 
-    def create_execution_context(self) -> FakeContext:
+    def create_execution_context(self) -> FakeContext | None:
+        if self.cuda.refuse("context", 0):
+            return None
         return FakeContext(self)
 
 
@@ -186,6 +267,7 @@ class FakeContext:
         self.addresses: dict[str, int] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._known: dict[Any, dict[str, tuple[int, ...]]] = {}
+        engine.cuda.contexts.add(self)
 
     def set_optimization_profile_async(self, profile: int, stream: int) -> bool:
         self.profile = profile
@@ -253,40 +335,26 @@ class FakeApi:
 class FakeRuntime:
     def __init__(self, cuda: FakeCuda) -> None:
         self._cuda = cuda
+        self._thread = threading.get_ident()
 
     def deserialize_cuda_engine(self, blob: bytes) -> FakeEngine | None:
+        assert threading.get_ident() == self._thread, "one runtime for each thread"
         try:
             return FakeEngine(self._cuda, json.loads(blob))
         except ValueError:
             return None
 
 
-class FakeDevice:
-    """Has what sessions use of ``engines.trt.device.Device``."""
+class FakeDevice(Device):
+    """A device on such a card; all else is the real one's."""
 
     def __init__(self, room: int = 1 << 30) -> None:
-        self.cuda = FakeCuda(room)
-        self.api = FakeApi()
-        self.flavour = Flavour("tensorrt", "10.0")
-        self.card = CARD
-        self.choice = Choice(self.flavour, CARD, "fake")
-        self.runtime = FakeRuntime(self.cuda)
-        self.label = "TensorRT 10.0, Fake card"
-
-    def stream(self) -> Stream:
-        return Stream()
-
-    def allocate(self, size: int) -> Block:
-        try:
-            return self.cuda.mem_alloc(max(size, 256))
-        except FakeCuda.MemoryError as error:
-            raise TensorRTError(f"{size / 1e6:.0f} MB do not fit.", "Choose a smaller model.") from error
-
-    def pinned(self, size: int) -> np.ndarray:
-        return self.cuda.pagelocked_empty(max(size, 256), np.uint8)
-
-    def memory(self) -> tuple[int, int]:
-        return self.cuda.mem_get_info()
+        self.choice = Choice(Flavour("tensorrt", "10.0"), CARD, "fake")
+        self.cuda: FakeCuda
+        cuda = FakeCuda(room)
+        api = FakeApi()
+        api.Runtime = lambda log: FakeRuntime(cuda)  # type: ignore[attr-defined]
+        self._begin(self.choice, cuda, api, lambda api: None)
 
 
 def fake_graph(cuda: FakeCuda) -> type:

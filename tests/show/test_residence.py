@@ -195,14 +195,16 @@ def test_closing_while_something_waits_for_its_place(desk: Desk) -> None:
 
 
 def test_a_loader_that_does_not_stop_is_said() -> None:
-    hold = threading.Event()
+    hold, begun = threading.Event(), threading.Event()
 
     def stubborn(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
+        begun.set()
         hold.wait(10)
         raise ModelFileError("too late")
 
     residence = Residence(lambda event: None)
     residence.request("llm", "x", stubborn)
+    assert begun.wait(5)  # closed before, it would not even begin
     with pytest.raises(RuntimeError, match="did not stop within 0 s"):
         residence.close(0.05)
     hold.set()

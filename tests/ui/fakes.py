@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from idol.seams import FacePose, RuntimeInfo
-from idol.show.interface import ShowEvent, ShowSnapshot, ShowState
+from idol.show.interface import Ready, ShowEvent, ShowSnapshot, ShowState, SwapKind
 
 
 class FakeShow:
@@ -18,6 +18,10 @@ class FakeShow:
         self.volumes: list[float] = []
         self.state: ShowState = "ready"
         self.refuse = ""
+        self.swaps: list[tuple[str, str]] = []
+        self.cancelled_swaps = 0
+        self.chosen: dict[SwapKind, str] = {"llm": "medium"}
+        self.pending: tuple[SwapKind, ...] = ()
         self._listeners: list[Callable[[ShowEvent], None]] = []
 
     def start(self) -> None: ...
@@ -37,6 +41,22 @@ class FakeShow:
     def pose(self, now: float) -> FacePose:
         return FacePose(np.zeros(52, np.float32))
 
+    def swap(self, kind: SwapKind, name: str) -> None:
+        if self.refuse:
+            raise ValueError(self.refuse)
+        self.swaps.append((kind, name))
+        self.pending = (kind,)
+
+    def cancel_swap(self, kind: SwapKind) -> None:
+        self.cancelled_swaps += 1
+        self.pending = ()
+        self.send(Ready(()))
+
+    def end_swap(self, chosen: str) -> None:
+        """The swap came to its end, and ``chosen`` runs."""
+        self.pending, self.chosen = (), {"llm": chosen}
+        self.send(Ready(()))
+
     def set_volume(self, volume: float) -> None:
         self.volumes.append(volume)
 
@@ -49,6 +69,8 @@ class FakeShow:
             underruns=3,
             output="speakers",
             runtimes=(RuntimeInfo("llm", "onnxruntime", "Qwen"),),
+            chosen=self.chosen,
+            pending=self.pending,
         )
 
     def subscribe(self, callback: Callable[[ShowEvent], None]) -> Callable[[], None]:

@@ -161,7 +161,7 @@ def test_volume_and_voice_are_kept(window: MainWindow, show: FakeShow) -> None:
 
 def test_menus_list_voices_and_models(window: MainWindow) -> None:
     window._fill_voices()
-    window._fill_models()
+    window.mind.fill()
     names = [action.text() for action in window._model_menu.actions()]
     assert "small" in names
     english = window._voice_menu.actions()[0].menu()

@@ -25,3 +25,6 @@ def test_the_card_has_its_lines_only_when_there_is_a_sample(qtbot: QtBot) -> Non
     overlay.show_state(ShowSnapshot("ready", stages, runtimes=runtimes, health=sample), FrameStats())
     assert overlay.lines == [*before, "H200  42 %  55 °C  210 W", "9/150 GB  power cap"]
     assert overlay.height() > height
+    short = ShowSnapshot("ready", stages, runtimes=runtimes, memory="context 1024, smaller model")
+    overlay.show_state(short, FrameStats())
+    assert overlay.lines == [*before, "memory: context 1024, smaller model"]

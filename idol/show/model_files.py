@@ -1,0 +1,52 @@
+"""Where the language models lie on this machine, and which are larger than which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engines.models.decoder_config import KNOWN_ARCHITECTURES
+from engines.store import files_dir
+
+LARGE, MEDIUM, SMALL = "qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b", "smollm2-135m"
+
+
+def model_file(name: str) -> Path | None:
+    """Where the language model ``name`` lies: a catalogue id, an added model's name or a path; None when nowhere."""
+    from engines.added import added_models
+
+    direct = Path(name).expanduser()
+    if direct.suffix == ".gguf" or direct.is_absolute():
+        return direct if direct.exists() else None
+    added = added_models().get(name)
+    if added is not None:
+        return added if added.exists() else None
+    folder = files_dir() / name
+    if not folder.is_dir():
+        return None
+    return next(iter(sorted(folder.glob("*.gguf"))), None)
+
+
+def fetch_remedy(name: str) -> str:
+    """What to do when ``name`` is not on this machine."""
+    from engines.added import added_models
+    from engines.catalogue import load_catalogue
+
+    known = [model.id for model in load_catalogue().models.values() if model.family in KNOWN_ARCHITECTURES]
+    if name in known:
+        return f"Fetch it: main.py models fetch {name}."
+    return f"Choose one of {', '.join([*known, *added_models()])}, or a .gguf file."
+
+
+def smaller_models(path: Path) -> list[str]:
+    """Names of the default models here that are smaller than the file or folder ``path``, the largest first."""
+    size = _size(path)
+    found = []
+    for name in (LARGE, MEDIUM, SMALL):
+        other = model_file(name)
+        if other is not None and other != path and _size(other) < size:
+            found.append(name)
+    return found
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in ([path] if path.is_file() else path.glob("*")))
