@@ -248,3 +248,13 @@ def test_a_primed_prompt_that_finds_no_room_is_held_all_the_same(decoder: Tensor
     assert decoder.cache.length == len(IDS) + 1 and device.cuda.used == used
     assert decoder.drop_snapshots() and not decoder.drop_snapshots()
     assert device.cuda.used < used
+
+
+def test_the_program_for_a_real_card_runs_here_too(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.gpu import swap
+
+    monkeypatch.setattr(swap, "_LEFT", 100_000)
+    device.cuda.room = 20 << 20
+    found = swap.measure(device, TINY, TINY, 128)
+    assert found["beside"]["lost_bytes"] == 0 and found["without_room"]["lost_bytes"] == 0
+    assert found["shorter"]["64"]["given_back"] > 0 and "do not fit" in found["without_room"]["said"]

@@ -26,7 +26,7 @@ class RandomStore(WeightStore):
         self._norms = [key for key in self.offsets if key[1].endswith("_norm")]
         self._hidden = config.hidden
 
-    def upload(self, block: Any, device: Any) -> None:
+    def upload(self, block: Any, device: Any, step: Any = None) -> None:
         cuda = device.cuda
         pool = (np.random.default_rng(0).standard_normal(_POOL // 2) * 0.02).astype(np.float16)
         for first in range(0, self.nbytes, _POOL):
