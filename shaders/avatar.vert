@@ -41,14 +41,15 @@ void main() {
     v_color = a_color;
     v_normal = turned;
 #ifdef OUTLINE
-    vec4 clip = f_projection * f_view * vec4(world, 1.0);
+    vec4 seen = f_view * vec4(world, 1.0);
     // A line thinner than a pixel breaks into dashes where pixels have one sample.
     float least = f_size.z / f_size.y;
-    float width = max(m_outline.x, has(FLAG_OUTLINE_SCREEN) ? least : 2.0 * least * clip.w / f_projection[1][1]);
+    float width = max(m_outline.x, has(FLAG_OUTLINE_SCREEN) ? least : 2.0 * least * -seen.z / f_projection[1][1]);
     if (has(FLAG_OUTLINE_TEXTURE)) {
         width *= textureLod(u_outline_width, moved_uv(a_uv, m_outline_uv, m_outline_uv2), 0.0).g;
     }
     if (has(FLAG_OUTLINE_SCREEN)) {
+        vec4 clip = f_projection * seen;
         vec2 side = mat2(f_projection) * (mat3(f_view) * turned).xy;
         side = normalize(side * vec2(f_size.x / f_size.y, 1.0) + vec2(1e-9));
         clip.xy += 2.0 * width * clip.w * side * vec2(f_size.y / f_size.x, 1.0);

@@ -27,6 +27,11 @@ class Rows:
     skip: int = 0
 
 
+def cache_bytes(config: DecoderConfig, capacity: int) -> int:
+    """Bytes of keys and values for a context of ``capacity`` tokens."""
+    return 2 * config.layers * config.kv_heads * (capacity + SCRATCH) * config.head_size * 2
+
+
 class CardCache(HeldTokens):
     """Room for ``capacity`` tokens and, with ``keep``, snapshots. ``row`` is the bytes of a token in one head."""
 
@@ -44,7 +49,7 @@ class CardCache(HeldTokens):
 
     @property
     def nbytes(self) -> int:
-        return self._planes * self.width * self.row
+        return cache_bytes(self._config, self.capacity)
 
     def take(self, stream: Any) -> None:
         """Take the memory and clear it. Raises ``OutOfMemory``."""

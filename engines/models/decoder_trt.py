@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from engines.errors import Cancelled, ModelFileError, SessionError
@@ -78,30 +79,44 @@ def decoder_requests(
 
     Raises ``ModelFileError`` when the graphs cannot be written.
     """
-    requests = []
-    project, attend = chunk_profiles(config, capacity)
-    for part, model, ranges in (
-        ("step-project", project_graph(config, one=True), ()),
-        (f"step-attend-{capacity}", attend_graph(config, capacity, one=True), ()),
-        ("project", project_graph(config), (project,)),
-        (f"attend-{capacity}", attend_graph(config, capacity), (attend,)),
-        ("head", head_graph(config), ()),
-    ):
-        path = folder / f"{part}.onnx"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            content = model.SerializeToString()
-            if not path.exists() or path.read_bytes() != content:
-                temporary = path.with_name(f"{path.name}.{os.getpid()}")
-                temporary.write_bytes(content)
-                temporary.replace(path)
-        except OSError as error:
-            raise ModelFileError(
-                f"The graph {path} cannot be written: {error.strerror}.",
-                "Free disk space, or name another place with IDOL_MODELS.",
-            ) from error
-        requests.append(BuildRequest(f"{plan_name(config)}-{part}", path, ranges, level=level))
-    return tuple(requests)
+    project, _ = chunk_profiles(config, capacity)
+    step, chunk = _attention_requests(folder, config, capacity, level)
+    return (
+        _request(folder, config, "step-project", project_graph(config, one=True), (), level), step,
+        _request(folder, config, "project", project_graph(config), (project,), level), chunk,
+        _request(folder, config, "head", head_graph(config), (), level),
+    )  # fmt: skip
+
+
+def _attention_requests(
+    folder: Path, config: DecoderConfig, capacity: int, level: int
+) -> tuple[BuildRequest, BuildRequest]:
+    """Of ``decoder_requests`` the two that depend on the length of the context: for one token, and for many."""
+    _, ranges = chunk_profiles(config, capacity)
+    return (
+        _request(folder, config, f"step-attend-{capacity}", attend_graph(config, capacity, one=True), (), level),
+        _request(folder, config, f"attend-{capacity}", attend_graph(config, capacity), (ranges,), level),
+    )
+
+
+def _request(
+    folder: Path, config: DecoderConfig, part: str, model: onnx.ModelProto, ranges: tuple[Profile, ...], level: int
+) -> BuildRequest:
+    """What to build for one graph, which is written to ``folder`` where it is not there."""
+    path = folder / f"{part}.onnx"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        content = model.SerializeToString()
+        if not path.exists() or path.read_bytes() != content:
+            temporary = path.with_name(f"{path.name}.{os.getpid()}")
+            temporary.write_bytes(content)
+            temporary.replace(path)
+    except OSError as error:
+        raise ModelFileError(
+            f"The graph {path} cannot be written: {error.strerror}.",
+            "Free disk space, or name another place with IDOL_MODELS.",
+        ) from error
+    return BuildRequest(f"{plan_name(config)}-{part}", path, ranges, level=level)
 
 
 class TensorRTDecoder:
@@ -528,7 +543,7 @@ def shorter_requests(folder: Path, config: DecoderConfig, capacity: int) -> tupl
     shorter = shorter_context(capacity)
     if shorter >= capacity:
         return ()
-    return tuple(request for request in decoder_requests(folder, config, shorter) if "attend" in request.name)
+    return _attention_requests(folder, config, shorter, LEVEL)
 
 
 def shorter_plans(

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from engines.models.decoder_cache import cache_bytes
 from engines.models.decoder_config import DecoderConfig
-from engines.models.decoder_layer import SCRATCH
 from engines.models.decoder_store import WeightStore
 
 _MIB = 1 << 20
@@ -22,11 +22,6 @@ _VOICE_FRAME = 6 * 128 * 120 * 4
 float32) are alive at once."""
 _VOICE_ENGINES = 96 * _MIB
 """A guess: kernels and graphs of three engines."""
-
-
-def cache_bytes(config: DecoderConfig, capacity: int) -> int:
-    """Bytes of keys and values for a context of ``capacity`` tokens."""
-    return 2 * config.layers * config.kv_heads * (capacity + SCRATCH) * config.head_size * 2
 
 
 def decoder_footprint(config: DecoderConfig, capacity: int, plans: Iterable[Path] = ()) -> int:

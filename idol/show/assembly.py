@@ -34,8 +34,8 @@ from idol.show.health import make_monitor, watch_card_of
 from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
-from idol.show.understudies import VOICE, Understudies, check_voices, spare_llms, stage, stop_if
-from idol.voice import KokoroVoice, load_voice
+from idol.show.understudies import VOICE, Understudies, check_voices, spare_llms, spare_voices, stage, stop_if
+from idol.voice import load_voice
 from idol.voice.standby import StandbySynthesiser
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _load_on(
         llm, name = _load_llm(settings, notify, cancelled, device) if with_llm else (None, "")
         if llm is not None:
             owned.callback(llm.close)
-        voices = StandbySynthesiser(voice, *_spare_voices(settings, device))
+        voices = StandbySynthesiser(voice, *spare_voices(settings, files_dir() / VOICE, device))
         conversation = _conversation(settings, persona, llm, seed, remember)
         chores: list[Callable[[], None]] = []
         crew = Understudies(
@@ -162,11 +162,6 @@ def _release(device: Device) -> None:
         device.close()
     except TensorRTError as error:  # a loader that hangs in a driver is still inside; the process ends with it
         log.warning("the card is not given back: %s", error)
-
-
-def _spare_voices(settings: Settings, device: Device | None) -> list[Callable[[], KokoroVoice]]:
-    """The voice on the CPU, for a card. The CPU's own has no other."""
-    return [partial(load_voice, files_dir() / VOICE, threads=settings.llm.threads)] if device is not None else []
 
 
 def _conversation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from idol.seams import Clause, GenerationStats, Language, Output, RuntimeInfo, Synthesiser, Turn, Understanding
@@ -72,6 +72,21 @@ class Candidate:
 Prepare = Callable[[str, Notify, Callable[[], bool]], Candidate]
 """Loads the engine of a name beside the running one: ``prepare(name, notify, cancelled)``, on another thread than the
 worker. Raises the engine layer's errors."""
+
+
+def followed(prepare: Prepare, after: Callable[[], None]) -> Prepare:
+    """As ``prepare``; ``after`` is called on the worker when the candidate is in its place."""
+
+    def prepared(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
+        candidate = prepare(name, notify, cancelled)
+
+        def adopt() -> None:
+            candidate.adopt()
+            after()
+
+        return replace(candidate, adopt=adopt)
+
+    return prepared
 
 
 class CardCrew(Protocol):

@@ -37,15 +37,11 @@ def fetch_remedy(name: str) -> str:
     return f"Choose one of {', '.join([*known, *added_models()])}, or a .gguf file."
 
 
-def smaller_models(path: Path) -> list[str]:
-    """Names of the default models here that are smaller than the file or folder ``path``, the largest first."""
+def smaller_models(path: Path) -> list[tuple[str, Path]]:
+    """The default models here that are smaller than the file or folder ``path``, the largest first: names and files."""
     size = _size(path)
-    found = []
-    for name in (LARGE, MEDIUM, SMALL):
-        other = model_file(name)
-        if other is not None and other != path and _size(other) < size:
-            found.append(name)
-    return found
+    found = ((name, model_file(name)) for name in (LARGE, MEDIUM, SMALL))
+    return [(name, other) for name, other in found if other is not None and other != path and _size(other) < size]
 
 
 def _size(path: Path) -> int:

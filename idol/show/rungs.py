@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from engines.errors import SteppedAside
 from engines.trt.flavours import TensorRTError
-from idol.show.cast import Candidate, Notify, Prepare
+from idol.show.cast import Prepare, followed
 from idol.show.interface import SwapKind
 from idol.show.ladder import Rung
-from idol.show.model_files import model_file, smaller_models
+from idol.show.model_files import smaller_models
 from idol.show.residence import Residence
 from idol.show.understudies import Understudies
 
@@ -169,17 +168,11 @@ class _Exchanging:
         return self._residence.pending(self._of)
 
     def _load(self, name: str, prepare: Prepare, arrived: Callable[[], None]) -> None:
-        def prepared(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
-            candidate = prepare(name, notify, cancelled)
+        def after() -> None:
+            arrived()
+            self._again()
 
-            def adopt() -> None:
-                candidate.adopt()
-                arrived()
-                self._again()
-
-            return replace(candidate, adopt=adopt)
-
-        self._residence.request(self._of, name, prepared)
+        self._residence.request(self._of, name, followed(prepare, after))
 
 
 class SmallerRung(_Exchanging):
@@ -204,17 +197,17 @@ class SmallerRung(_Exchanging):
         crew = self._crew
         if crew.decoder is None or crew.model is None or crew.device is None:
             return ""
-        names = smaller_models(crew.model)
-        if not names or crew.llm is None:
+        found = smaller_models(crew.model)
+        if not found or crew.llm is None:
             return ""
-        name, path = names[0], _path_of(names[0])
+        name, path = found[0]
         aside = crew.llm_bytes(path) > crew.device.memory()[0]
         if aside:
             if not crew.llm.has_spare:
                 return ""
             crew.to_spare("llm", SteppedAside("A smaller model is loaded in its place."))
         self._before, self._name, self.held = crew.model, crew.name or str(crew.model), aside
-        self._load(name, partial(_prepared, crew, partial(crew.fits_now, name)), self._arrived)
+        self._load(name, partial(crew.another_llm, admit=partial(crew.fits_now, name)), self._arrived)
         if aside:
             return f"the processor thinks for her until {name}, which is smaller, has been loaded."
         return f"{name}, which is smaller, is loaded to think for her."
@@ -271,15 +264,3 @@ class CpuRung(_Exchanging):
 
     def _on_card(self) -> bool:
         return (self._crew.card_voice if self._of == "voice" else self._crew.decoder) is not None
-
-
-def _prepared(
-    crew: Understudies, admit: Callable[[int], None], name: str, notify: Notify, cancelled: Callable[[], bool]
-) -> Candidate:
-    return crew.another_llm(name, notify, cancelled, admit)
-
-
-def _path_of(name: str) -> Path:
-    path = model_file(name)
-    assert path is not None  # only names of models that are here are asked for
-    return path

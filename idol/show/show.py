@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import partial
 from queue import SimpleQueue
 
 from engines.health import HealthMonitor, Pressure
 from idol.seams import Emotion, FaceMixer, FacePose, Turn
-from idol.show.cast import Candidate, Engines, Load, Notify, Prepare
+from idol.show.cast import Engines, Load, followed
 from idol.show.interface import (
     Loading,
     Notice,
@@ -161,22 +161,12 @@ class Show:
             raise ValueError("The show is not ready yet. Wait until it has loaded, then choose again.")
         if kind not in engines.swaps:
             raise ValueError(engines.no_swaps)
-        self._residence.request(kind, name, self._chosen(kind, engines.swaps[kind]))
+        self._residence.request(kind, name, followed(engines.swaps[kind], partial(self._made_whole, kind)))
 
-    def _chosen(self, kind: SwapKind, prepare: Prepare) -> Prepare:
-        """``prepare`` for what the user chose: in its place it is whole, whatever the one before had given up."""
-
-        def prepared(name: str, notify: Notify, cancelled: Callable[[], bool]) -> Candidate:
-            candidate = prepare(name, notify, cancelled)
-
-            def adopt() -> None:
-                candidate.adopt()
-                if self._ladder is not None:
-                    self._ladder.forget(kind)
-
-            return replace(candidate, adopt=adopt)
-
-        return prepared
+    def _made_whole(self, kind: SwapKind) -> None:
+        """What the user chose is in its place: it is whole, whatever the one before had given up."""
+        if self._ladder is not None:
+            self._ladder.forget(kind)
 
     def cancel_swap(self, kind: SwapKind) -> None:
         """Forget a swap that has not happened yet."""

@@ -145,11 +145,11 @@ class Understudies:
             raise ModelFileError(
                 f"The voice engine {name!r} is not on this machine.", "Fetch it: main.py models fetch."
             )
-        device, threads = self.device, self.settings.llm.threads
+        device = self.device
         with self.card():
             voice = load_voice(
-                folder, threads=threads, progress=stage(notify, "voice"), device=device, cancelled=cancelled,
-                admit=admit or partial(self.fits_beside, name),
+                folder, threads=self.settings.llm.threads, progress=stage(notify, "voice"), device=device,
+                cancelled=cancelled, admit=admit or partial(self.fits_beside, name),
             )  # fmt: skip
             try:
                 check_voices(self.settings, voice)
@@ -160,10 +160,9 @@ class Understudies:
             except BaseException:
                 voice.close()
                 raise
-        spares = [partial(load_voice, folder, threads=threads)] if device is not None else []
 
         def adopt() -> None:
-            self.voices.replace(voice, *spares)
+            self.voices.replace(voice, *spare_voices(self.settings, folder, device))
             self.voice, self._voice_bytes = name, None
             if device is not None:
                 self._chores.append(self.voices.prepare_spare)
@@ -318,6 +317,11 @@ def spare_llms(settings: Settings, path: Path, device: Device | None) -> list[Ca
         partial(load_language_model, spare, threads=settings.llm.threads, context=settings.llm.context)
         for spare in chosen
     ]
+
+
+def spare_voices(settings: Settings, folder: Path, device: Device | None) -> list[Callable[[], KokoroVoice]]:
+    """The voice of ``folder`` on the CPU, for a card. The CPU's own has no other."""
+    return [partial(load_voice, folder, threads=settings.llm.threads)] if device is not None else []
 
 
 def check_voices(settings: Settings, voice: KokoroVoice) -> None:

@@ -11,13 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engines.models import decoder_trt
 from engines.models.trt_parts import LocalModel
-from engines.trt import session as session_module
 from idol.cli import engines_timing, main
 from idol.cli.engines_timing import LEAST_RUNS, clause_ids, repeat, time_chat, time_voice
 from tests.cli.test_engines import TINY
-from tests.engines.fake_card import FakeDevice, fake_graph, write_plan
+from tests.engines.fake_card import FakeDevice, put_graphs, put_plans
 
 Capture = pytest.CaptureFixture[str]
 
@@ -47,13 +45,8 @@ def test_a_model_on_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """The same figures where TensorRT runs, on a card made of host memory."""
     monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
     device = FakeDevice()
-    graph = fake_graph(device.cuda)
-    monkeypatch.setattr(session_module, "CudaGraph", graph)
-    monkeypatch.setattr(decoder_trt, "CudaGraph", graph)
-    monkeypatch.setattr(
-        decoder_trt, "ensure_plan",
-        lambda request, *_: write_plan(tmp_path / f"{request.name}.plan", request.graph, request.profiles),
-    )  # fmt: skip
+    put_graphs(monkeypatch, device.cuda)
+    put_plans(monkeypatch, tmp_path)
     told: list[float] = []
     model = LocalModel("tiny", "llm", TINY)
     rows = time_chat(model, device, 0.05, 0, 256, lambda fraction, text: told.append(fraction))  # type: ignore[arg-type]

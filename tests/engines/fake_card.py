@@ -19,7 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import onnxruntime
+import pytest
 
+from engines.models import decoder_trt
+from engines.trt import session as session_module
 from engines.trt.device import Device
 from engines.trt.flavours import Card, Choice, Flavour, TensorRTError
 
@@ -355,6 +358,21 @@ class FakeDevice(Device):
         api = FakeApi()
         api.Runtime = lambda log: FakeRuntime(cuda)  # type: ignore[attr-defined]
         self._begin(self.choice, cuda, api, lambda api: None)
+
+
+def put_graphs(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:
+    """Have sessions and decoders capture on ``cuda``."""
+    graph = fake_graph(cuda)
+    monkeypatch.setattr(session_module, "CudaGraph", graph)
+    monkeypatch.setattr(decoder_trt, "CudaGraph", graph)
+
+
+def put_plans(monkeypatch: pytest.MonkeyPatch, folder: Path, kept: Callable[[Path], Path] = lambda plan: plan) -> None:
+    """Have decoders built at once into ``folder``; ``kept`` gets each plan and gives the one to use."""
+    monkeypatch.setattr(
+        decoder_trt, "ensure_plan",
+        lambda request, *_: kept(write_plan(folder / f"{request.name}.plan", request.graph, request.profiles)),
+    )  # fmt: skip
 
 
 def fake_graph(cuda: FakeCuda) -> type:

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from engines.errors import Cancelled, SessionError
-from engines.models import decoder_trt
 from engines.models.decoder_trt import TensorRTDecoder
 from engines.models.families import ChatModel, load_trt_chat_model
-from engines.trt import session as session_module
 from engines.trt.flavours import OutOfMemory, TensorRTError
-from tests.engines.fake_card import FakeDevice, fake_graph, write_plan
+from tests.engines.fake_card import FakeDevice, put_graphs, put_plans
 
 TINY = Path(__file__).parent.parent / "data/llm/tiny_llama_f16.gguf"
 IDS = [3, 14, 15, 92, 65, 35, 89, 79, 32, 38, 46]
@@ -24,14 +22,9 @@ IDS = [3, 14, 15, 92, 65, 35, 89, 79, 32, 38, 46]
 @pytest.fixture
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDevice]:
     made = FakeDevice()
-    graph = fake_graph(made.cuda)
     monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
-    monkeypatch.setattr(session_module, "CudaGraph", graph)
-    monkeypatch.setattr(decoder_trt, "CudaGraph", graph)
-    monkeypatch.setattr(
-        decoder_trt, "ensure_plan",
-        lambda request, *_: write_plan(tmp_path / f"{request.name}.plan", request.graph, request.profiles),
-    )  # fmt: skip
+    put_graphs(monkeypatch, made.cuda)
+    put_plans(monkeypatch, tmp_path)
     yield made
     made.close()
     assert made.cuda.strays == [] and made.cuda.blocks == {} and made.cuda.depth == 0

@@ -11,7 +11,6 @@ import pytest
 from onnx import TensorProto, helper
 
 from engines.errors import SessionError
-from engines.models import decoder_trt
 from engines.models.decoder import Candidates, Decoder, EmbeddingTable, gguf_embedding, open_embedding
 from engines.models.decoder_store import WeightStore, store_weights
 from engines.models.decoder_trt import TensorRTDecoder, decoder_requests
@@ -20,7 +19,7 @@ from engines.models.families import ChatModel, load_chat_model
 from engines.trt import session as session_module
 from engines.trt.flavours import TensorRTError
 from engines.trt.session import DeviceArray, TensorRTSession
-from tests.engines.fake_card import FakeContext, FakeDevice, fake_graph, write_plan
+from tests.engines.fake_card import FakeContext, FakeDevice, put_graphs, write_plan
 from tests.gpu.reference import exact_decoder
 
 CAPACITY = 96
@@ -29,9 +28,7 @@ CAPACITY = 96
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> FakeDevice:
     made = FakeDevice()
-    graph = fake_graph(made.cuda)
-    monkeypatch.setattr(session_module, "CudaGraph", graph)
-    monkeypatch.setattr(decoder_trt, "CudaGraph", graph)
+    put_graphs(monkeypatch, made.cuda)
     return made
 
 

@@ -13,8 +13,6 @@ import pytest
 
 from engines.errors import ModelFileError
 from engines.health import HealthSample, Pressure, PressureKind
-from engines.models import decoder_trt
-from engines.trt import session as session_module
 from idol.seams import SAMPLE_RATE, Clause, Language, PhonemeSpan, RuntimeInfo, Speech
 from idol.settings import AudioSettings, Settings
 from idol.show import assembly, understudies
@@ -22,7 +20,7 @@ from idol.show.interface import Notice, Ready, ShowEvent, TurnEnded
 from idol.show.model_files import MEDIUM, SMALL
 from idol.show.show import Show
 from idol.voice import KokoroVoice
-from tests.engines.fake_card import FakeDevice, fake_graph, write_plan
+from tests.engines.fake_card import FakeDevice, put_graphs, put_plans
 
 TINY = Path(__file__).parent.parent / "data/llm/tiny_llama_f16.gguf"
 PERSONA = """
@@ -125,9 +123,7 @@ class CardRig:
 
         def open_device(wanted: str, notify: object) -> FakeDevice:
             device = FakeDevice(room)
-            graph = fake_graph(device.cuda)
-            monkeypatch.setattr(session_module, "CudaGraph", graph)
-            monkeypatch.setattr(decoder_trt, "CudaGraph", graph)
+            put_graphs(monkeypatch, device.cuda)
             self.devices.append(device)
             return device
 
@@ -139,12 +135,7 @@ class CardRig:
             return Beeps(place.name, device)
 
         self.plan: Callable[[Path], Path] = lambda path: path
-        monkeypatch.setattr(
-            decoder_trt, "ensure_plan",
-            lambda request, *_: self.plan(
-                write_plan(folder / f"{request.name}.plan", request.graph, request.profiles)
-            ),
-        )  # fmt: skip
+        put_plans(monkeypatch, folder, lambda plan: self.plan(plan))
         monkeypatch.setattr(assembly, "open_device", open_device)
         monkeypatch.setattr(assembly, "load_voice", load_voice)
         monkeypatch.setattr(understudies, "load_voice", load_voice)
