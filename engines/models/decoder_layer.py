@@ -20,8 +20,9 @@ Head: ``last`` float32 [1, hidden] and its weights (``head_weights``). Out: ``lo
 ``best_logits`` float32 and ``best_tokens`` int32 [1, k], the k largest of them.
 
 Grouped queries are folded into rows (Ainslie et al. 2023, GQA), so that each product is one batched product over the
-kv heads. The rotary embedding (Su et al. 2021) needs each head with its halves exchanged and one of them negated: a
-product with a constant matrix, exact and one kernel instead of four. Names of nodes that must stay in 32 bits end in
+kv heads. What has the same factor is one product: queries, keys and values; the gate and what it gates. The rotary
+embedding (Su et al. 2021) needs each head with its halves exchanged and one of them negated: a product with a
+constant matrix, exact and one kernel instead of four. Names of nodes that must stay in 32 bits end in
 ``_f32``: weakly typed builders read them.
 """
 
@@ -85,20 +86,17 @@ def layer_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
     """What a layer takes beside its activations, in the order in which it is kept."""
     hidden, size = config.hidden, config.head_size
     queries, keys = config.heads * size, config.kv_heads * size
-    qk = "{}.attn_q", "{}.attn_k"
+    qkv = tuple(f"{{}}.attn_{part}" for part in "qkv")
     found = [
         WeightSpec("attn_norm", (hidden,), False, ("{}.attn_norm.weight",)),
-        WeightSpec("qk", (queries + keys, hidden), True, tuple(f"{part}.weight" for part in qk)),
-        WeightSpec("v", (keys, hidden), True, ("{}.attn_v.weight",)),
+        WeightSpec("qkv", (queries + 2 * keys, hidden), True, tuple(f"{part}.weight" for part in qkv)),
         WeightSpec("attn_output", (hidden, queries), True, ("{}.attn_output.weight",)),
         WeightSpec("ffn_norm", (hidden,), False, ("{}.ffn_norm.weight",)),
-        WeightSpec("gate", (config.intermediate, hidden), True, ("{}.ffn_gate.weight",)),
-        WeightSpec("up", (config.intermediate, hidden), True, ("{}.ffn_up.weight",)),
+        WeightSpec("gate_up", (2 * config.intermediate, hidden), True, ("{}.ffn_gate.weight", "{}.ffn_up.weight")),
         WeightSpec("down", (hidden, config.intermediate), True, ("{}.ffn_down.weight",)),
     ]
     if config.attention_bias:
-        found.append(WeightSpec("qk_bias", (queries + keys,), True, tuple(f"{part}.bias" for part in qk)))
-        found.append(WeightSpec("v_bias", (keys,), True, ("{}.attn_v.bias",)))
+        found.append(WeightSpec("qkv_bias", (queries + 2 * keys,), True, tuple(f"{part}.bias" for part in qkv)))
     if config.qk_norm:
         found += [WeightSpec(f"{part}_norm", (size,), False, (f"{{}}.attn_{part}_norm.weight",)) for part in "qk"]
     return tuple(found)
@@ -113,7 +111,7 @@ def head_weights(config: DecoderConfig, tied: bool) -> tuple[WeightSpec, ...]:
     )
 
 
-_PROJECTING = ("attn_norm", "qk", "v", "qk_bias", "v_bias", "q_norm", "k_norm")
+_PROJECTING = ("attn_norm", "qkv", "qkv_bias", "q_norm", "k_norm")
 
 
 def project_weights(config: DecoderConfig) -> tuple[WeightSpec, ...]:
@@ -191,15 +189,14 @@ class _Project(_Graph):
         for name, shape in (
             ("rows", [-1, size]), ("rows_of_heads", [-1, heads, size]), ("heads_of", [config.heads, kv]),
             ("groups", [-1, kv, group, size]), ("grouped", [kv, -1, size]), ("key_rows", [-1, kv, size]),
-            ("row_axis", [1]),
+            ("row_axis", [1]), ("qkv_sizes", [heads * size, kv * size]),
         ):  # fmt: skip
             self._constant(name, np.asarray(shape, np.int64))
         self._constant("turn", _turn(size).astype(self._float))
         normed = self.norm("x", "attn_norm", "attn")
-        bias = ("qk_bias", "v_bias") if config.attention_bias else ("", "")
-        flat = self.project(normed, "qk", "qk_flat", bias[0])
-        value = self.project(normed, "v", "v_flat", bias[1])
-        rows = self.add("Reshape", [flat, "rows_of_heads"], "qk_rows")
+        whole = self.project(normed, "qkv", "qkv_flat", "qkv_bias" if config.attention_bias else "")
+        self.node("Split", [whole, "qkv_sizes"], "qk_flat", "v_flat", axis=1)
+        rows = self.add("Reshape", ["qk_flat", "rows_of_heads"], "qk_rows")
         if config.qk_norm:
             rows = self._normed_heads(rows)
         flat = self.add("Reshape", [rows, "rows"], "qk_of_size")
@@ -209,7 +206,7 @@ class _Project(_Graph):
         straight = self.add("Mul", [rows, "cos_heads"], "straight")
         across = self.add("Mul", [turned, "sin_heads"], "across")
         self.node("Split", [self.add("Add", [straight, across], "rotated"), "heads_of"], "q", "k", axis=1)
-        value = self.add("Reshape", [value, "key_rows"], "v_rows")
+        value = self.add("Reshape", ["v_flat", "key_rows"], "v_rows")
         if one:  # what is reordered below is one row here
             self.add("Reshape", ["q", "grouped"], "query")
             self.add("Reshape", ["k", "grouped"], "new_key")
@@ -249,7 +246,7 @@ class _Attend(_Graph):
         group = config.heads // kv
         for name, value in (
             ("by_group", [kv, group, -1, width]), ("by_head", [kv, -1, width]), ("split_groups", [kv, group, -1, size]),
-            ("row_shape", [-1, config.heads * size]),
+            ("row_shape", [-1, config.heads * size]), ("gate_sizes", [config.intermediate] * 2),
         ):  # fmt: skip
             self._constant(name, np.asarray(value, np.int64))
         scores = self.add("MatMul", ["query", self.add("Transpose", ["key"], "keys", perm=[0, 2, 1])], "scores")
@@ -266,9 +263,10 @@ class _Attend(_Graph):
         attended = self.add("Reshape", [mixed, "row_shape"], "attended")
         residual = self._join("x", self.project(attended, "attn_output", "attn_out"), "attn_sum_f32")
         normed = self.norm(residual, "ffn_norm", "ffn")
-        gate, up = self.project(normed, "gate", "gate_out"), self.project(normed, "up", "up_out")
-        silu = self.add("Mul", [gate, self.add("Sigmoid", [gate], "sigmoid")], "silu")
-        gated = self.add("Mul", [silu, up], "gated")
+        both = self.project(normed, "gate_up", "gate_up_out")
+        self.node("Split", [both, "gate_sizes"], "gate_out", "up_out", axis=1)
+        silu = self.add("Mul", ["gate_out", self.add("Sigmoid", ["gate_out"], "sigmoid")], "silu")
+        gated = self.add("Mul", [silu, "up_out"], "gated")
         self._join(residual, self.project(gated, "down", "ffn_out"), "y")
         info = helper.make_tensor_value_info
         n: str | int = 1 if one else "n"

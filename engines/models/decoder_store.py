@@ -19,7 +19,7 @@ from engines.models.decoder_layer import WeightSpec, head_weights, layer_weights
 from engines.models.decoder_weights import DecoderWeights
 from engines.trt.device import Device
 
-VERSION = 3
+VERSION = 4
 """Raised whenever the file comes out differently."""
 _ALIGN = 256
 _STRIPE = 16 << 20
