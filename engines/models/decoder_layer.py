@@ -13,11 +13,15 @@ what reorders rows is nothing there, and such a step is bound by the number of i
 Shapes, 16-bit unless said otherwise; G = heads / kv heads. ``project``: ``x`` float32 [n, hidden]; ``cos`` and ``sin``
 [n, head size] (the rows of the positions, both halves, times ``rotary_scale``: so queries and keys come out scaled for
 their product). Out: ``query`` [kv heads, G · n, head size]; ``new_key`` and ``new_value`` [kv heads, n, head size].
-``attend``: ``x`` and ``query``; ``mask`` [n, W], added to the scores (0 or ``MASKED``); ``key`` and ``value``
-[kv heads, W, head size]. Out: ``y`` float32 [n, hidden]. Both take the weights of ``layer_weights`` that they use.
+For one token ``cos`` and ``sin`` have a row for every head of queries, keys and values, ones and zeros for the last,
+and what comes out is one tensor ``qkv_rows`` [heads + 2 · kv heads, head size], which begins with ``query``: a copy
+that takes a tensor apart is a kernel. ``attend``: ``x`` and ``query``; ``mask`` [n, W], added to the scores (0 or
+``MASKED``); ``key`` and ``value`` [kv heads, W, head size]. Out: ``y`` float32 [n, hidden]. Both take the weights of
+``layer_weights`` that they use.
 
 Head: ``last`` float32 [1, hidden] and its weights (``head_weights``). Out: ``logits`` float32 [1, vocabulary];
-``best_logits`` float32 and ``best_tokens`` int32 [1, k], the k largest of them.
+``best_logits`` float32 and ``best_tokens`` int32 [1, k], the k largest of them: the largest of all for certain, of
+every hundred tokens or so (those whose numbers leave the same rest) at most ``_OF_A_GROUP``.
 
 Grouped queries are folded into rows (Ainslie et al. 2023, GQA), so that each product is one batched product over the
 kv heads. What has the same factor is one product: queries, keys and values; the gate and what it gates. The rotary
@@ -46,6 +50,9 @@ SCRATCH = 64
 """Rows of a cache for the tokens of one run, and so the most tokens of one."""
 CANDIDATES = 256
 """How many of the largest logits come out on their own: sampling looks at no others."""
+_GROUP, _OF_A_GROUP = 128, 8
+"""The largest are sought in groups of tokens first: one search through a vocabulary takes longer than all else of the
+head. With a thousand groups, more than eight of the 256 in one are a matter of 1 in 10¹²."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +155,17 @@ class _Graph:
             for spec in specs
         ]
 
-    def norm(self, value: str, weight: str, name: str) -> str:
-        """RMS norm (Zhang & Sennrich 2019) in 32 bits."""
-        square = self.add("Mul", [value, value], f"{name}.square_f32")
-        mean = self.add("ReduceMean", [square], f"{name}.mean_f32", axes=[-1], keepdims=1)
+    def norm(self, value: str, weight: str, name: str, one: bool = False) -> str:
+        """RMS norm (Zhang & Sennrich 2019) in 32 bits. For ``one`` row its squares' sum is a product with itself, which
+        is one kernel less."""
+        if one:
+            self._constant("per_value", np.asarray(1 / self._config.hidden, np.float32))
+            column = self.add("Transpose", [value], f"{name}.column_f32", perm=[1, 0])
+            total = self.add("MatMul", [value, column], f"{name}.total_f32")
+            mean = self.add("Mul", [total, "per_value"], f"{name}.mean_f32")
+        else:
+            square = self.add("Mul", [value, value], f"{name}.square_f32")
+            mean = self.add("ReduceMean", [square], f"{name}.mean_f32", axes=[-1], keepdims=1)
         safe = self.add("Add", [mean, "epsilon"], f"{name}.safe_f32")
         root = self.add("Sqrt", [safe], f"{name}.root_f32")
         ratio = self.add("Div", [value, root], f"{name}.ratio_f32")
@@ -183,6 +197,33 @@ class _Project(_Graph):
     """The first half of a layer: norm, projections, rotation."""
 
     def build(self, one: bool) -> onnx.ModelProto:
+        config = self._config
+        self._constant("turn", _turn(config.head_size).astype(self._float))
+        normed = self.norm("x", "attn_norm", "attn", one)
+        whole = self.project(normed, "qkv", "qkv_flat", "qkv_bias" if config.attention_bias else "")
+        return self._one(whole) if one else self._many(whole)
+
+    def _one(self, whole: str) -> onnx.ModelProto:
+        config, half = self._config, self._type
+        size, heads = config.head_size, config.heads + 2 * config.kv_heads
+        self._constant("rows_of_heads", np.asarray([heads, size], np.int64))
+        rows = self.add("Reshape", [whole, "rows_of_heads"], "rows")
+        if config.qk_norm:
+            self._constant("heads_of", np.asarray([config.heads, config.kv_heads, config.kv_heads], np.int64))
+            self.node("Split", [rows, "heads_of"], "q_raw", "k_raw", "v_raw", axis=0)
+            rows = self.add("Concat", [*self._normed_heads(), "v_raw"], "rows_normed", axis=0)
+        turned = self.add("MatMul", [rows, "turn"], "turned")
+        straight, across = self.add("Mul", [rows, "cos"], "straight"), self.add("Mul", [turned, "sin"], "across")
+        self.add("Add", [straight, across], "qkv_rows")
+        info = helper.make_tensor_value_info
+        inputs = [
+            info("x", TensorProto.FLOAT, [1, config.hidden]),
+            info("cos", half, [heads, size]), info("sin", half, [heads, size]),
+            *self.weight_inputs(project_weights(config)),
+        ]  # fmt: skip
+        return self.model("project", inputs, [info("qkv_rows", half, [heads, size])])
+
+    def _many(self, whole: str) -> onnx.ModelProto:
         config, half = self._config, self._type
         kv, size = config.kv_heads, config.head_size
         group, heads = config.heads // kv, config.heads + kv
@@ -192,13 +233,11 @@ class _Project(_Graph):
             ("row_axis", [1]), ("qkv_sizes", [heads * size, kv * size]),
         ):  # fmt: skip
             self._constant(name, np.asarray(shape, np.int64))
-        self._constant("turn", _turn(size).astype(self._float))
-        normed = self.norm("x", "attn_norm", "attn")
-        whole = self.project(normed, "qkv", "qkv_flat", "qkv_bias" if config.attention_bias else "")
         self.node("Split", [whole, "qkv_sizes"], "qk_flat", "v_flat", axis=1)
         rows = self.add("Reshape", ["qk_flat", "rows_of_heads"], "qk_rows")
         if config.qk_norm:
-            rows = self._normed_heads(rows)
+            self.node("Split", [rows, "heads_of"], "q_raw", "k_raw", axis=1)
+            rows = self.add("Concat", self._normed_heads(), "qk_normed", axis=1)
         flat = self.add("Reshape", [rows, "rows"], "qk_of_size")
         turned = self.add("Reshape", [self.add("MatMul", [flat, "turn"], "turned"), "rows_of_heads"], "turned_rows")
         for name in ("cos", "sin"):
@@ -207,34 +246,27 @@ class _Project(_Graph):
         across = self.add("Mul", [turned, "sin_heads"], "across")
         self.node("Split", [self.add("Add", [straight, across], "rotated"), "heads_of"], "q", "k", axis=1)
         value = self.add("Reshape", ["v_flat", "key_rows"], "v_rows")
-        if one:  # what is reordered below is one row here
-            self.add("Reshape", ["q", "grouped"], "query")
-            self.add("Reshape", ["k", "grouped"], "new_key")
-            self.add("Reshape", [value, "grouped"], "new_value")
-        else:
-            query = self.add("Reshape", ["q", "groups"], "q_groups")
-            query = self.add("Transpose", [query], "q_grouped", perm=[1, 2, 0, 3])
-            self.add("Reshape", [query, "grouped"], "query")
-            self.add("Transpose", ["k"], "new_key", perm=[1, 0, 2])
-            self.add("Transpose", [value], "new_value", perm=[1, 0, 2])
+        query = self.add("Reshape", ["q", "groups"], "q_groups")
+        query = self.add("Transpose", [query], "q_grouped", perm=[1, 2, 0, 3])
+        self.add("Reshape", [query, "grouped"], "query")
+        self.add("Transpose", ["k"], "new_key", perm=[1, 0, 2])
+        self.add("Transpose", [value], "new_value", perm=[1, 0, 2])
         info = helper.make_tensor_value_info
-        n: str | int = 1 if one else "n"
         inputs = [
-            info("x", TensorProto.FLOAT, [n, config.hidden]),
-            info("cos", half, [n, size]), info("sin", half, [n, size]),
+            info("x", TensorProto.FLOAT, ["n", config.hidden]),
+            info("cos", half, ["n", size]), info("sin", half, ["n", size]),
             *self.weight_inputs(project_weights(config)),
         ]  # fmt: skip
         outputs = [
-            info("query", half, [kv, group if one else "queries", size]),
-            info("new_key", half, [kv, n, size]), info("new_value", half, [kv, n, size]),
+            info("query", half, [kv, "queries", size]),
+            info("new_key", half, [kv, "n", size]), info("new_value", half, [kv, "n", size]),
         ]  # fmt: skip
         return self.model("project", inputs, outputs)
 
-    def _normed_heads(self, rows: str) -> str:
-        """Queries and keys each normed by head, as Qwen3 has them."""
-        self.node("Split", [rows, "heads_of"], "q_raw", "k_raw", axis=1)
+    def _normed_heads(self) -> list[str]:
+        """``q_raw`` and ``k_raw`` each normed by head, as Qwen3 has them."""
         wide = {part: self.cast(f"{part}_raw", TensorProto.FLOAT, f"{part}_wide_f32") for part in "qk"}
-        return self.add("Concat", [self.norm(wide[part], f"{part}_norm", part) for part in "qk"], "qk_normed", axis=1)
+        return [self.norm(wide[part], f"{part}_norm", part) for part in "qk"]
 
 
 class _Attend(_Graph):
@@ -262,7 +294,7 @@ class _Attend(_Graph):
             mixed = self.add("Transpose", [mixed], "mixed_rows", perm=[2, 0, 1, 3])
         attended = self.add("Reshape", [mixed, "row_shape"], "attended")
         residual = self._join("x", self.project(attended, "attn_output", "attn_out"), "attn_sum_f32")
-        normed = self.norm(residual, "ffn_norm", "ffn")
+        normed = self.norm(residual, "ffn_norm", "ffn", one)
         both = self.project(normed, "gate_up", "gate_up_out")
         self.node("Split", [both, "gate_sizes"], "gate_out", "up_out", axis=1)
         silu = self.add("Mul", ["gate_out", self.add("Sigmoid", ["gate_out"], "sigmoid")], "silu")
@@ -297,12 +329,9 @@ def _turn(size: int) -> NDArray[np.float32]:
 class _Head(_Graph):
     def build(self) -> onnx.ModelProto:
         config = self._config
-        count = min(CANDIDATES, config.vocabulary)
-        normed = self.norm("last", "output_norm", "final")
+        normed = self.norm("last", "output_norm", "final", one=True)
         self.cast(self.project(normed, "output", "product"), TensorProto.FLOAT, "logits")
-        self._constant("candidates", np.asarray([count], np.int64))
-        self.node("TopK", ["logits", "candidates"], "best_logits", "best_tokens_64", axis=-1, largest=1, sorted=1)
-        self.add("Cast", ["best_tokens_64"], "best_tokens", to=TensorProto.INT32)
+        count = self._best()
         info = helper.make_tensor_value_info
         inputs = [
             info("last", TensorProto.FLOAT, [1, config.hidden]), *self.weight_inputs(head_weights(config, tied=True))
@@ -313,6 +342,36 @@ class _Head(_Graph):
             info("best_tokens", TensorProto.INT32, [1, count]),
         ]
         return self.model("head", inputs, outputs)
+
+    def _best(self) -> int:
+        """Make ``best_logits`` and ``best_tokens``; how many. A group are the tokens with the same rest by the number
+        of groups: neighbours in a vocabulary resemble one another."""
+        vocabulary = self._config.vocabulary
+        count, groups = min(CANDIDATES, vocabulary), -(-vocabulary // _GROUP)
+        self._constant("candidates", np.asarray([count], np.int64))
+        if groups * _OF_A_GROUP < 2 * count:
+            self.node("TopK", ["logits", "candidates"], "best_logits", "best_64", axis=-1, largest=1, sorted=1)
+        else:
+            flat = "logits"
+            if missing := groups * _GROUP - vocabulary:
+                self._constant("nothing", np.full((1, missing), -1e30, np.float32))
+                flat = self.add("Concat", ["logits", "nothing"], "whole_groups", axis=1)
+            self._constant("of_groups", np.asarray([_GROUP, groups], np.int64))
+            self._constant("of_a_group", np.asarray([_OF_A_GROUP], np.int64))
+            self._constant("row", np.asarray([1, -1], np.int64))
+            self._constant("flat", np.asarray([-1], np.int64))
+            self._constant("first_of_groups", np.arange(groups, dtype=np.int64)[None])
+            self._constant("groups", np.asarray(groups, np.int64))
+            table = self.add("Reshape", [flat, "of_groups"], "in_groups")
+            self.node("TopK", [table, "of_a_group"], "group_logits", "group_places", axis=0, largest=1, sorted=0)
+            steps = self.add("Mul", ["group_places", "groups"], "group_steps")
+            tokens = self.add("Add", [steps, "first_of_groups"], "group_tokens")
+            tokens = self.add("Reshape", [tokens, "flat"], "tokens")
+            logits = self.add("Reshape", ["group_logits", "row"], "some_logits")
+            self.node("TopK", [logits, "candidates"], "best_logits", "best_places", axis=-1, largest=1, sorted=1)
+            self.add("Gather", [tokens, "best_places"], "best_64", axis=0)
+        self.add("Cast", ["best_64"], "best_tokens", to=TensorProto.INT32)
+        return count
 
 
 def project_graph(config: DecoderConfig, *, one: bool = False, half: bool = True) -> onnx.ModelProto:

@@ -141,6 +141,7 @@ class TensorRTDecoder:
         scale = rotary_scale(config.head_size)
         self._cos, self._sin = ((table * scale).astype(_HALF) for table in rotary_tables(config, capacity, frequencies))
         self._row = config.head_size * 2
+        self._heads_of_one = config.heads + 2 * config.kv_heads
         self._staging: Any = None
         self._query = 0
         self._project = tuple(TensorRTSession("llm", plan, device, graphs=False) for plan in (plans[0], plans[2]))
@@ -202,8 +203,9 @@ class TensorRTDecoder:
                 weights = self._kept(allocate(self._weights.nbytes))
                 self._weights.upload(weights, self._device, lambda fraction: tell(0.8 * fraction))
                 self._weight_at = {key: int(weights) + offset for key, offset in self._weights.offsets.items()}
-                self._staging = self._kept(allocate(2 * max(self._stage(rows) for rows in (1, *CHUNKS))))
-                self._query = int(self._kept(allocate(CHUNKS[-1] * config.heads * self._row)))
+                self._staging = self._kept(allocate(2 * max(self._stage(rows) for rows in CHUNKS)))
+                widest = max(CHUNKS[-1] * config.heads, self._heads_of_one)
+                self._query = int(self._kept(allocate(widest * self._row)))
                 row = config.hidden * 4
                 self._stream_of = [int(self._kept(allocate(CHUNKS[-1] * row))) for _ in range(2)]
                 self._rows = self._device.pinned(CHUNKS[-1] * row).view(np.float32)
@@ -213,6 +215,8 @@ class TensorRTDecoder:
                 for session in self._project:
                     session.fix(self._layer_addresses(0, 1)[0])
                     session.load(self._head.stream)
+                for name, value in (("cos", 1.0), ("sin", 0.0)):
+                    self._turns_of_one(name)[:] = value  # which the values keep
                 self._begin_mask()
                 self._warm(lambda fraction: tell(0.8 + 0.2 * fraction))
         except BaseException:
@@ -384,12 +388,13 @@ class TensorRTDecoder:
             self._shape(rows)
         cuda, stream, config = self._device.cuda, self._head.stream, self.config
         cuda.memcpy_htod_async(self._stream_of[0], self._rows[: rows * config.hidden], stream)
-        for session, name, width in (
-            (project, "cos", config.head_size), (project, "sin", config.head_size), (attend, "mask", self.cache.width)
+        turns = (self._heads_of_one if rows == 1 else rows) * config.head_size
+        for session, name, values in (
+            (project, "cos", turns), (project, "sin", turns), (attend, "mask", rows * self.cache.width)
         ):  # fmt: skip
             place = session.place(name)
             assert place.host is not None  # these inputs have buffers of the session's own
-            cuda.memcpy_htod_async(place.device, place.host[: rows * width * 2], stream)
+            cuda.memcpy_htod_async(place.device, place.host[: values * 2], stream)
         for layer in range(config.layers):
             first, second = self._layer_addresses(layer, rows)
             project.bind(first)
@@ -406,14 +411,18 @@ class TensorRTDecoder:
 
     def _fill_one(self) -> None:
         """Rotation and mask of one token; the mask is kept up to date, not written anew."""
-        position, session = self.cache.length, self._project[0]
-        _view(session, "cos", (1, self.config.head_size))[:] = self._cos[position]
-        _view(session, "sin", (1, self.config.head_size))[:] = self._sin[position]
+        position, turned = self.cache.length, self.config.heads + self.config.kv_heads
+        self._turns_of_one("cos")[:turned] = self._cos[position]
+        self._turns_of_one("sin")[:turned] = self._sin[position]
         if position < self._masked_to:
             self._mask[0, position : self._masked_to] = MASKED
         else:
             self._mask[0, self._masked_to : position] = 0
         self._masked_to = position
+
+    def _turns_of_one(self, name: str) -> NDArray[Any]:
+        """The rotation of one token, a row for each head of queries, keys and values."""
+        return _view(self._project[0], name, (self._heads_of_one, self.config.head_size))
 
     def _fill_many(self, count: int, rows: int) -> None:
         """The tokens stand at the end of the run's rows; what stands before them is not seen and not kept."""
@@ -435,7 +444,10 @@ class TensorRTDecoder:
         """Where a layer's halves read and write in a run of ``rows``: the two residual buffers take turns."""
         staging, x = int(self._staging), self._stream_of[layer % 2]
         project = {spec.name: self._weight_at[layer, spec.name] for spec in project_weights(self.config)}
-        project |= {"x": x, "query": self._query, "new_key": staging, "new_value": staging + self._stage(rows)}
+        if rows == 1:
+            project |= {"x": x, "qkv_rows": self._query}
+        else:
+            project |= {"x": x, "query": self._query, "new_key": staging, "new_value": staging + self._stage(rows)}
         attend = {spec.name: self._weight_at[layer, spec.name] for spec in attend_weights(self.config)}
         attend |= {"x": x, "query": self._query, "y": self._stream_of[1 - layer % 2]}
         attend |= {"key": self.cache.plane(2 * layer), "value": self.cache.plane(2 * layer + 1)}
@@ -443,7 +455,11 @@ class TensorRTDecoder:
 
     def _set_aside(self, layer: int, rows: int) -> None:
         """Queue the copy of a layer's new keys and values behind its cache, where its second half reads them."""
-        staged, cache = Rows(self._staging, rows * self._row, self._staged_heads(rows)), self.cache
+        config, cache = self.config, self.cache
+        if rows == 1:
+            staged = Rows(self._query + config.heads * self._row, self._row, config.kv_heads)
+        else:
+            staged = Rows(self._staging, rows * self._row, self._staged_heads(rows))
         at = self.capacity * self._row
         behind = Rows(cache.plane(2 * layer), cache.width * self._row, self.config.kv_heads, at)
         cache.copy(staged, behind, rows, 2)
