@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 
 _LINE_TOKENS = 64
 """What a line takes, and a short exchange before it."""
+_UNREAD = 3
+"""So many exchanges of an earlier chat stand before a line that comes before the model has read that chat: reading all
+of it takes a processor many seconds."""
 _REDRAWS = 2
 _REDRAW_TEMPERATURE = 0.7
 _PROBE = re.compile(
@@ -83,6 +86,8 @@ class Conversation:
         """Replies begun again because they fell out of character, since the start."""
         self._prompts: PromptBuilder | None = None
         self._unprimed: list[Language] = list(LANGUAGES)
+        self._unread = {exchange.language for exchange in self._history.exchanges}
+        """Languages of an earlier chat that the model has not read."""
         if llm is not None:
             self._prompts = self._builder(llm)
 
@@ -104,13 +109,26 @@ class Conversation:
             self._unprimed = [other for other in self._unprimed if other != language]
 
     def prepare(self, interrupted: Callable[[], bool]) -> bool:
-        """Prefill the beginning of the prompts of a language not met yet. False when all are done."""
-        if self._llm is None or self._prompts is None or not self._unprimed:
+        """Prefill the beginning of the prompts of a language not met yet, at last the chat that went on before the
+        start. False when all are done."""
+        if self._llm is None or self._prompts is None:
             return False
+        if not self._unprimed:
+            return self._read_history(interrupted)
         language = self._unprimed[0]
         if self._llm.prime(self._prompts.constant(language), interrupted):
             self._unprimed.remove(language)
-        return bool(self._unprimed)
+        return bool(self._unprimed or self._unread)
+
+    def _read_history(self, interrupted: Callable[[], bool]) -> bool:
+        assert self._llm is not None and self._prompts is not None  # the caller looked
+        history = self._history.exchanges
+        if not history or history[-1].language not in self._unread:
+            return False
+        language = history[-1].language
+        if self._llm.anticipate(self._prompts.build("", language, history)[:-1], interrupted):
+            self._unread.discard(language)
+        return language in self._unread
 
     def renew(self) -> None:
         """Another model answers behind the same ``llm`` from now on: nothing is primed, and its context is another.
@@ -185,6 +203,9 @@ class Conversation:
             return
         if language in self._unprimed:  # from the disk that is far quicker than prefilling it again
             self.prime(language, cancelled)
+        if language in self._unread:
+            self._prompts.shorten(language, self._history.exchanges, _UNREAD)
+            self._unread.discard(language)
         messages = self._prompts.build(turn.text, language, self._history.exchanges)
         guard = CharacterGuard(language, turn.text, self._persona.names.get(language))
         index = 0
@@ -239,6 +260,7 @@ class Conversation:
     def forget(self) -> None:
         """Start a new conversation."""
         self._history.forget()
+        self._unread.clear()
         if self._prompts is not None:
             self._prompts.forget()
 

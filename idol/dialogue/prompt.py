@@ -58,7 +58,7 @@ class PromptBuilder:
         """The whole prompt for ``line``. Exchanges in other languages are left out: they pull the answer over."""
         fixed = self.constant(language)
         last = [ChatMessage("user", line)]
-        usable = [exchange for exchange in history if exchange.language == language and exchange.reply]
+        usable = _usable(history, language)
         self._skipped = min(self._skipped, len(usable))
         messages = [*fixed, *_turns(usable[self._skipped :]), *last]
         if self._count(messages) <= self._budget:
@@ -75,6 +75,10 @@ class PromptBuilder:
             messages = [*fixed, ChatMessage("user", line + "…")]
         return messages
 
+    def shorten(self, language: Language, history: Sequence[Exchange], most: int) -> None:
+        """Of ``history`` only the last ``most`` exchanges, and what comes after them, stand in prompts from now on."""
+        self._skipped = max(self._skipped, len(_usable(history, language)) - most)
+
     def reminded(self, messages: Sequence[ChatMessage], language: Language) -> list[ChatMessage]:
         """``messages`` with a reminder of the part she plays at the end of the line, for another try."""
         reminder = _REMINDERS[language].format(name=self._persona.names.get(language))
@@ -83,6 +87,10 @@ class PromptBuilder:
     def forget(self) -> None:
         """The history was emptied."""
         self._skipped = 0
+
+
+def _usable(history: Sequence[Exchange], language: Language) -> list[Exchange]:
+    return [exchange for exchange in history if exchange.language == language and exchange.reply]
 
 
 def _turns(history: Sequence[Exchange]) -> list[ChatMessage]:

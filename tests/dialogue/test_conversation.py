@@ -341,6 +341,38 @@ def test_priming_and_idle_work_cover_each_language_once() -> None:
         assert prompt[: len(primed)] == primed
 
 
+def test_an_earlier_chat_is_read_in_idle_moments_and_shortened_for_a_line_that_comes_first() -> None:
+    def earlier() -> History:
+        history = History(None)
+        for number in range(8):
+            history.add(Exchange(f"Line {number}", "Yes, star.", "en"))
+        history.add(Exchange("你好", "你好呀。", "zh"))
+        history.add(Exchange("Line 8", "Yes, star.", "en"))
+        return history
+
+    def earlier_lines(model: FakeModel) -> int:
+        return sum(message.content.startswith("Line ") for message in model.prompts[-1])
+
+    model = FakeModel("I love it, star!")
+    conversation = Conversation(model, PERSONA, history=earlier())
+    while conversation.prepare(never):
+        pass
+    assert len(model.primed) == 3 and len(model.anticipated) == 1
+    ask(conversation, "Why?")
+    assert earlier_lines(model) == 9 and model.prompts[-1][:-1] == model.anticipated[0]
+
+    model = FakeModel("I love it, star!")
+    conversation = Conversation(model, PERSONA, history=earlier())
+    for _ in range(3):
+        assert conversation.prepare(never)
+    assert conversation.prepare(lambda: True)  # a line came in the middle of it
+    ask(conversation, "Why?", 1)
+    assert earlier_lines(model) == 3
+    assert conversation.prepare(never) is False  # what was left out is not read later
+    ask(conversation, "And now?", 2)
+    assert earlier_lines(model) == 3 and model.prompts[-1][-5].content == "Line 8"
+
+
 def test_the_next_prompt_is_read_ahead_while_the_answer_sounds() -> None:
     model = FakeModel("I love rainy days, star!", "They sound like drums.")
     conversation = Conversation(model, PERSONA)
