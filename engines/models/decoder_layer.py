@@ -155,17 +155,10 @@ class _Graph:
             for spec in specs
         ]
 
-    def norm(self, value: str, weight: str, name: str, one: bool = False) -> str:
-        """RMS norm (Zhang & Sennrich 2019) in 32 bits. For ``one`` row its squares' sum is a product with itself, which
-        is one kernel less."""
-        if one:
-            self._constant("per_value", np.asarray(1 / self._config.hidden, np.float32))
-            column = self.add("Transpose", [value], f"{name}.column_f32", perm=[1, 0])
-            total = self.add("MatMul", [value, column], f"{name}.total_f32")
-            mean = self.add("Mul", [total, "per_value"], f"{name}.mean_f32")
-        else:
-            square = self.add("Mul", [value, value], f"{name}.square_f32")
-            mean = self.add("ReduceMean", [square], f"{name}.mean_f32", axes=[-1], keepdims=1)
+    def norm(self, value: str, weight: str, name: str) -> str:
+        """RMS norm (Zhang & Sennrich 2019) in 32 bits."""
+        square = self.add("Mul", [value, value], f"{name}.square_f32")
+        mean = self.add("ReduceMean", [square], f"{name}.mean_f32", axes=[-1], keepdims=1)
         safe = self.add("Add", [mean, "epsilon"], f"{name}.safe_f32")
         root = self.add("Sqrt", [safe], f"{name}.root_f32")
         ratio = self.add("Div", [value, root], f"{name}.ratio_f32")
@@ -199,7 +192,7 @@ class _Project(_Graph):
     def build(self, one: bool) -> onnx.ModelProto:
         config = self._config
         self._constant("turn", _turn(config.head_size).astype(self._float))
-        normed = self.norm("x", "attn_norm", "attn", one)
+        normed = self.norm("x", "attn_norm", "attn")
         whole = self.project(normed, "qkv", "qkv_flat", "qkv_bias" if config.attention_bias else "")
         return self._one(whole) if one else self._many(whole)
 
@@ -294,7 +287,7 @@ class _Attend(_Graph):
             mixed = self.add("Transpose", [mixed], "mixed_rows", perm=[2, 0, 1, 3])
         attended = self.add("Reshape", [mixed, "row_shape"], "attended")
         residual = self._join("x", self.project(attended, "attn_output", "attn_out"), "attn_sum_f32")
-        normed = self.norm(residual, "ffn_norm", "ffn", one)
+        normed = self.norm(residual, "ffn_norm", "ffn")
         both = self.project(normed, "gate_up", "gate_up_out")
         self.node("Split", [both, "gate_sizes"], "gate_out", "up_out", axis=1)
         silu = self.add("Mul", ["gate_out", self.add("Sigmoid", ["gate_out"], "sigmoid")], "silu")
@@ -329,7 +322,7 @@ def _turn(size: int) -> NDArray[np.float32]:
 class _Head(_Graph):
     def build(self) -> onnx.ModelProto:
         config = self._config
-        normed = self.norm("last", "output_norm", "final", one=True)
+        normed = self.norm("last", "output_norm", "final")
         self.cast(self.project(normed, "output", "product"), TensorProto.FLOAT, "logits")
         count = self._best()
         info = helper.make_tensor_value_info
