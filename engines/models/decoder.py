@@ -25,7 +25,7 @@ from engines.models.decoder_weights import DecoderWeights
 from engines.models.gguf_file import GgufFile, dequantise
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 
-BUILDER_VERSION = 2
+BUILDER_VERSION = 3
 _PREFILL_CHUNK = 64
 """Tokens per run while prefilling: long prompts stay cancellable and the work area stays small."""
 

@@ -120,7 +120,7 @@ def load_chat_model(
     summary = inspect_summary(path)
     folder = _ensure_built(path, summary, context, report, cancelled or (lambda: False), keep_floats)
     document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    tokenizer = Tokenizer.load(folder / "tokenizer.jsonl")
     decoder = Decoder(folder, capacity=context, threads=threads)
     report(0.95, "loading weights")
     decoder.load()
@@ -188,7 +188,7 @@ def load_trt_chat_model(
     )  # fmt: skip
     if admit is not None:
         admit(decoder_footprint(config, capacity, plans))
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    tokenizer = Tokenizer.load(folder / "tokenizer.jsonl")
     template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
     decoder.load(loading)
     return ChatModel(summary, decoder, tokenizer, template)
@@ -289,7 +289,7 @@ def _ensure_built(
             )  # fmt: skip
         finally:
             weights.close()
-        tokenizer.save(working / "tokenizer.json")
+        tokenizer.save(working / "tokenizer.jsonl")
         chat["summary"] = {name: getattr(summary, name) for name in ModelSummary.__slots__}
         (working / "chat.json").write_text(json.dumps(chat), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)

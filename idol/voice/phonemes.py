@@ -47,21 +47,24 @@ _JA_SYMBOLS = {
 _WORDS: dict[Language, Callable[[str], str]] = {"en": words_en, "zh": words_zh, "ja": words_ja}
 
 
+_readers: dict[Language, Callable[[str], str]] = {}
+"""The languages' dictionaries, of which all voices have one copy: reading one holds up every thread for a moment."""
+_locks = {language: threading.Lock() for language in LANGUAGES}
+
+
 class Phonemizer:
     """Phonemes of clauses. ``symbols`` are the vocabulary's; anything else is a defect and is logged, never sent on."""
 
     def __init__(self, symbols: frozenset[str]) -> None:
         self._symbols = symbols
-        self._say: dict[Language, Callable[[str], str]] = {}
-        self._locks = {language: threading.Lock() for language in LANGUAGES}
         self.unknown: set[str] = set()
         """Symbols that no vocabulary entry matched, for tests."""
 
     def load(self, language: Language) -> None:
         """Load a language's dictionaries now (0.1 to 1.5 s each) instead of at its first clause. From any thread."""
-        with self._locks[language]:
-            if language not in self._say:
-                self._say[language] = {"en": _load_english, "zh": _load_chinese, "ja": _load_japanese}[language]()
+        with _locks[language]:
+            if language not in _readers:
+                _readers[language] = {"en": _load_english, "zh": _load_chinese, "ja": _load_japanese}[language]()
 
     def spoken(self, text: str, language: Language) -> str:
         """The words to be said: markdown, emoji, numbers and so on resolved, letters of other scripts left out.
@@ -79,7 +82,8 @@ class Phonemizer:
                 out.append(piece.strip())
                 continue
             self.load(route)
-            out.append(self._say[route](piece))
+            with _locks[route]:
+                out.append(_readers[route](piece))
         joined = re.sub(r"([,.!?;:…”)])(?=[^\s,.!?;:…”)])", r"\1 ", tidy(" ".join(out).replace("-", " ")))
         joined = re.sub(r"\s*([“(])\s*", r" \1", joined).strip()
         kept = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -141,3 +143,37 @@ def test_a_folder_without_a_tokeniser_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text('{"version": "1.0"}')
     with pytest.raises(ModelFileError, match=r"tokenizer\.json is missing or damaged"):
         tokenizer_from_folder(tmp_path)
+
+
+def test_two_models_with_one_vocabulary_share_a_tokenizer_while_one_of_them_is_there(tmp_path: Path) -> None:
+    made = _tokenizer(LLM / "tiny_llama_f16.gguf")
+    for name in ("one", "other"):
+        made.save(tmp_path / name)
+    first = Tokenizer.load(tmp_path / "one")
+    assert Tokenizer.load(tmp_path / "other") is first
+    ids = first.encode("Hello everyone, 你好")
+    kept = weakref.ref(first)
+    del first
+    assert kept() is None
+    assert Tokenizer.load(tmp_path / "one").encode("Hello everyone, 你好") == ids == made.encode("Hello everyone, 你好")
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "text", "number"])
+def test_a_damaged_saved_tokenizer_says_what_to_do(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "tokenizer.jsonl"
+    _tokenizer(LLM / "tiny_llama_f16.gguf").save(path)
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(content[: len(content) // 3])
+    elif damage == "text":
+        path.write_bytes(b"what is this?")
+    else:
+        opening, rest = content.split(b"\n", 1)
+        document = json.loads(opening)
+        document["backend"]["added_tokens"][0]["id"] = 999_999
+        path.write_bytes(json.dumps(document).encode() + b"\n" + rest)
+    with pytest.raises(ModelFileError) as caught:
+        Tokenizer.load(path)
+    assert caught.value.remedy

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,9 @@ from idol.show.show import Show
 TICK = 0.033
 RUNNING, OTHER, VOICE = "qwen2.5-coder-0.5b", "smollm2-135m", "kokoro"
 LONGEST_LOAD = 330.0
+LOADER = "loader"
+_LATE = 50.0
+"""ms from frame to frame."""
 
 
 def spread(values: list[float]) -> dict[str, float]:
@@ -52,12 +56,27 @@ class Frames:
 
     intervals: dict[str, list[float]] = field(default_factory=lambda: {"alone": [], "exchange": []})
     poses: dict[str, list[float]] = field(default_factory=lambda: {"speaking": [], "silent": []})
+    held: dict[str, list[float]] = field(default_factory=dict)
+    """Late frames, in ms, by where the thread that loads stood right after: what held the interpreter's lock."""
 
     def document(self) -> dict[str, Any]:
         return {
             "interval_ms": {name: spread(values) for name, values in self.intervals.items()},
             "pose_ms": {name: spread(values) for name, values in self.poses.items()},
-        }
+            "late_ms": {place: [round(ms) for ms in sorted(values, reverse=True)[:12]]
+                        for place, values in sorted(self.held.items(), key=lambda item: -max(item[1]))[:12]},
+        }  # fmt: skip
+
+
+def loading_at() -> str:
+    """Where the thread that loads engines stands, its innermost lines of this program; empty when there is none."""
+    stacks = sys._current_frames()
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for ident, frame in stacks.items():
+        if LOADER in names.get(ident, ""):
+            lines = traceback.extract_stack(frame)
+            return " < ".join(f"{Path(line.filename).name}:{line.lineno} {line.name}" for line in reversed(lines[-5:]))
+    return ""
 
 
 class FrameClock(threading.Thread):
@@ -75,6 +94,8 @@ class FrameClock(threading.Thread):
             due += TICK * max(1, int((time.monotonic() - due) // TICK) + 1)
             time.sleep(max(0.0, due - time.monotonic()))
             began = time.monotonic()
+            if (began - last) * 1e3 > _LATE:
+                self.frames.held.setdefault(loading_at(), []).append((began - last) * 1e3)
             self._live.pose(began)
             cost = (time.monotonic() - began) * 1e3
             seen = self._live.overlay()
