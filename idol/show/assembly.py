@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from engines.trt.device import Device
 
 log = logging.getLogger(__name__)
-_SPEED_DAYS = 3
+_KEPT_SECONDS, _SLOW_KEPT_SECONDS = 3 * 86400, 3600
+"""How long a measured speed counts; a slow one only for an hour, since the machine may have been busy."""
 ENOUGH_TOKENS_PER_SECOND = 12.0
 """Below this rate the larger model keeps a listener waiting; the next smaller one is taken."""
 
@@ -245,8 +246,7 @@ def _load_llm(
 
 
 class _Speeds:
-    """Measured decode speeds per model and machine, kept in the data folder for ``_SPEED_DAYS``: the machine may have
-    been busy with something else when it was asked."""
+    """Measured decode speeds per model and machine, kept in the data folder for a while."""
 
     def __init__(self) -> None:
         self._path = data_dir() / "speeds.json"
@@ -266,7 +266,8 @@ class _Speeds:
         speed, at = entry.get("speed"), entry.get("at")
         if not isinstance(speed, int | float) or not isinstance(at, int | float):
             return None
-        return float(speed) if abs(time.time() - at) < _SPEED_DAYS * 86400 else None
+        kept = _KEPT_SECONDS if speed >= ENOUGH_TOKENS_PER_SECOND else _SLOW_KEPT_SECONDS
+        return float(speed) if abs(time.time() - at) < kept else None
 
     def put(self, path: Path, speed: float) -> None:
         self._known[self._key(path)] = {"speed": round(speed, 1), "at": round(time.time())}

@@ -11,16 +11,20 @@ import pytest
 from idol.show import assembly
 
 
-def test_a_speed_is_kept_for_some_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("speed", "hours"), [(20.0, 72), (7.25, 1)])
+def test_a_speed_is_kept_for_days_a_slow_one_for_an_hour(
+    speed: float, hours: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("IDOL_DATA", str(tmp_path / "data"))
     model = tmp_path / "model.gguf"
     model.write_bytes(b"x")
     speeds = assembly._Speeds()
     assert speeds.get(model) is None
-    speeds.put(model, 7.25)
-    assert assembly._Speeds().get(model) == pytest.approx(7.2, abs=0.1)
-    then = time.time() + 4 * 86400
-    monkeypatch.setattr(assembly.time, "time", lambda: then)
+    speeds.put(model, speed)
+    now = time.time()
+    monkeypatch.setattr(assembly.time, "time", lambda: now + hours * 3600 - 60)
+    assert assembly._Speeds().get(model) == pytest.approx(speed, abs=0.1)
+    monkeypatch.setattr(assembly.time, "time", lambda: now + hours * 3600 + 60)
     assert assembly._Speeds().get(model) is None
 
 
