@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from engines.models import decoder_trt
+from engines.models.families import model_config
+from engines.trt import build
+from engines.trt.plans import BuildRequest, plans_dir
 from idol.show import ladder
-from idol.show.interface import Notice, Ready, SwapKind
+from idol.show.interface import Loading, Notice, Ready, SwapKind
 from idol.show.model_files import MEDIUM, SMALL, model_file
+from tests.engines.small_builds import use_fake_builder
 from tests.show.card_rig import Beeps, CardRig, only_on_the_loader, until
 
 
@@ -280,3 +286,32 @@ def test_other_pressure_is_said_once_on_and_once_off(
     rig.press(kind, 0)  # type: ignore[arg-type]
     until(lambda: rig.said(off))
     assert len(rig.of(Notice)) == 2 and rig.show.overlay().memory == ""
+
+
+def test_what_must_be_built_for_a_swap_is_seen_and_given_up_when_it_is_cancelled(
+    rig: CardRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = decoder_trt.ensure_plan
+
+    def build_first(request: BuildRequest, *rest: object) -> Path:
+        build.ensure_plan(request, *rest)  # type: ignore[arg-type]
+        return at_once(request, *rest)  # type: ignore[arg-type]
+
+    use_fake_builder(monkeypatch, tmp_path / "models")
+    monkeypatch.setattr(decoder_trt, "ensure_plan", build_first)
+    path = model_file(SMALL)
+    assert path is not None
+    name = f"{decoder_trt.plan_name(model_config(path))}-head"
+    monkeypatch.setenv("IDOL_FAKE_BUILDER", json.dumps({name: "slow"}))
+    rig.show.swap("llm", SMALL)
+    until(lambda: len([event for event in rig.of(Loading) if f"building {name}" in event.what]) > 3)
+    seen = [event for event in rig.of(Loading) if f"building {name}" in event.what]
+    fractions = [event.fraction for event in seen]
+    assert fractions == sorted(fractions) and 0 < fractions[0] < fractions[-1] < 1
+    assert rig.ask().reason == "done"  # she goes on meanwhile
+    (half,) = plans_dir().glob(f"building-*/*{name}*.plan")
+    builder = int(half.read_text())
+    rig.show.cancel_swap("llm")
+    until(lambda: not Path(f"/proc/{builder}").exists() and not [*plans_dir().glob("building-*")])
+    until(lambda: rig.show.overlay().pending == ())
+    assert rig.show.overlay().chosen["llm"] == MEDIUM and rig.ask().reason == "done"
