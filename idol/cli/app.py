@@ -40,15 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings, message = load_settings()
+    kept, message = load_settings()
+    settings = kept.model_copy(deep=True)
     if arguments.model:
         settings.llm.model = arguments.model
     if arguments.no_audio:
         settings.audio.output = "none"
-    return _open(arguments, settings, message)
+    if arguments.avatar:
+        settings.avatar.path = str(arguments.avatar)
+    return _open(arguments, settings, kept, message)
 
 
-def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> int:
+def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, message: str) -> int:
+    """Open the window; ``settings`` are this run's, ``kept`` those of the file."""
     log_to_file()
     trouble = no_screen()
     if trouble:
@@ -76,7 +80,7 @@ def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> in
     from idol.show.assembly import make_show
 
     show = make_show(settings, remember=True, pictured=True)
-    window = _window(show, settings, arguments, message)
+    window = _window(show, settings, kept, arguments, message)
     signal.signal(signal.SIGINT, lambda *_: window.close())
     ticking = QTimer()  # gives Python a chance to see Ctrl-C
     ticking.start(200)
@@ -93,7 +97,7 @@ def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> in
     return status
 
 
-def _window(show: Show, settings: Settings, arguments: argparse.Namespace, message: str) -> MainWindow:
+def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.Namespace, message: str) -> MainWindow:
     from engines.added import added_models
     from engines.catalogue import load_catalogue
     from idol.seams import LANGUAGES
@@ -108,10 +112,7 @@ def _window(show: Show, settings: Settings, arguments: argparse.Namespace, messa
         here = [m.id for m in load_catalogue().models.values() if m.family in ("llama", "qwen2") and not m.missing()]
         return [*here, *added_models()]
 
-    if arguments.avatar:
-        settings = settings.model_copy(deep=True)
-        settings.avatar.path = str(arguments.avatar)
-    window = MainWindow(show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models)
+    window = MainWindow(show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models, kept=kept)
     if arguments.size:
         try:
             width, height = (int(number) for number in arguments.size.lower().split("x"))
@@ -218,7 +219,7 @@ def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str
     except ValueError as error:
         print(f"wrong option: {plain(error)}", file=sys.stderr)
         return 2
-    return _open(mine, settings, "")
+    return _open(mine, settings, load_settings()[0], "")
 
 
 def _catch_failures(window: MainWindow) -> None:

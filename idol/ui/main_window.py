@@ -58,7 +58,11 @@ _STATES = {
 
 
 class MainWindow(QMainWindow):
-    """``show`` is started by the caller; the window closes it. ``voices`` lists a language's voices when loaded."""
+    """``show`` is started by the caller; the window closes it. ``voices`` lists a language's voices when loaded.
+
+    ``settings`` are this run's; ``kept`` (by default the same) are those of the file, which gets only what the user
+    changes in the window.
+    """
 
     def __init__(
         self,
@@ -69,12 +73,14 @@ class MainWindow(QMainWindow):
         forget: Callable[[], None] | None = None,
         voices: Callable[[str], tuple[str, ...]] | None = None,
         models: Callable[[], list[str]] | None = None,
+        kept: Settings | None = None,
     ) -> None:
         super().__init__()
         from idol.ui.chat_panel import ChatPanel
 
         self._show = show
         self._settings = settings
+        self._kept = kept if kept is not None else settings
         self._default_avatar = default_avatar
         self._forget = forget
         self._voices = voices
@@ -162,6 +168,7 @@ class MainWindow(QMainWindow):
         self._stage = self._add(view, "Stage only", self._set_stage, QKeySequence("F11"), checkable=True)
         self._overlay_action = self._add(view, "Overlay", self._set_overlay, QKeySequence("F3"), checkable=True)
         self._overlay_action.setChecked(self._settings.ui.overlay)
+        self._overlay_action.triggered.connect(lambda on: self._keep("ui", "overlay", on))
         view.addSeparator()
         for text, framing in (("Face", "face"), ("Bust", "bust"), ("Full body", "full")):
             self._add(view, text, lambda name=framing: self.view.set_framing(name))
@@ -175,7 +182,7 @@ class MainWindow(QMainWindow):
         self._voice_menu.aboutToShow.connect(self._fill_voices)
         self._model_menu = self.menuBar().addMenu(tr("Mind"))
         self.mind = ModelMenu(
-            self._model_menu, self._show, self._settings, self._models or list,
+            self._model_menu, self._show, self._kept, self._models or list,
             say=lambda text: self.chat.add_notice(text), save=self._save,
         )  # fmt: skip
         about = self.menuBar().addMenu(tr("Help"))
@@ -230,8 +237,7 @@ class MainWindow(QMainWindow):
             return False
         self.view.set_avatar(avatar)
         if keep:
-            self._settings.avatar.path = "" if path == self._default_avatar else str(path)
-            self._save()
+            self._keep("avatar", "path", "" if path == self._default_avatar else str(path))
         return True
 
     def _choose_avatar(self) -> None:
@@ -266,13 +272,10 @@ class MainWindow(QMainWindow):
 
     def _set_overlay(self, on: bool) -> None:
         self.overlay.setVisible(on)
-        self._settings.ui.overlay = on
-        self._save()
 
     def _set_background(self, colour: str) -> None:
         self.view.set_background(QColor(colour))
-        self._settings.avatar.background = colour
-        self._save()
+        self._keep("avatar", "background", colour)
 
     # -- the chat ------------------------------------------------------------------------------------------------
 
@@ -354,19 +357,23 @@ class MainWindow(QMainWindow):
     # -- settings ------------------------------------------------------------------------------------------------
 
     def _set_volume(self, percent: int) -> None:
-        self._settings.audio.volume = percent / 100
         set_volume = getattr(self._show, "set_volume", None)
         if set_volume is not None:
             set_volume(percent / 100)
-        self._save()
+        self._keep("audio", "volume", percent / 100)
 
     def _set_voice(self, language: str, name: str) -> None:
-        setattr(self._settings.voice, language, name)
+        self._keep("voice", language, name)
+
+    def _keep(self, section: str, key: str, value: object) -> None:
+        """The user's choice, for this run and in the file."""
+        for settings in (self._settings, self._kept):
+            setattr(getattr(settings, section), key, value)
         self._save()
 
     def _save(self) -> None:
         try:
-            save_settings(self._settings)
+            save_settings(self._kept)
         except OSError as error:
             self.chat.add_notice(f"The settings could not be saved: {error}.")
 

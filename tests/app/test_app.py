@@ -84,6 +84,18 @@ def test_a_broken_avatar_does_not_keep_it_from_starting(screen: Screen, tmp_path
     assert done.returncode == 0, done.stderr
 
 
+def test_options_of_one_run_are_not_kept(screen: Screen, tmp_path: Path) -> None:
+    kept = tmp_path / "settings.toml"
+    kept.write_text("[audio]\nvolume = 0.5\n", encoding="utf-8")
+    before = kept.read_bytes()
+    done = start(
+        screen, tmp_path, "--model", "smollm2-135m", "--overlay", "--stage", "--quit-after", "2",
+        IDOL_MODELS=str(tmp_path / "models"), PIP_INDEX_URL="http://127.0.0.1:9",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert kept.read_bytes() == before
+
+
 @pytest.mark.models
 def test_closing_while_it_loads_is_quick(screen: Screen, tmp_path: Path, model_path: Callable[[str], Path]) -> None:
     model_path("smollm2-135m")

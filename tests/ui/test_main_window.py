@@ -159,6 +159,31 @@ def test_volume_and_voice_are_kept(window: MainWindow, show: FakeShow) -> None:
     assert message == "" and kept.audio.volume == 0.4 and kept.voice.en == "af_sky"
 
 
+def test_what_only_this_run_is_told_is_not_kept(qtbot: QtBot, show: FakeShow) -> None:
+    kept = Settings()
+    kept.voice.ja = "jf_tebukuro"
+    run = kept.model_copy(deep=True)
+    run.audio.output, run.llm.model, run.avatar.path = "none", "small", str(GODETTE)
+    made = MainWindow(show, run, GODETTE, kept=kept, models=lambda: ["small", "medium"])
+    qtbot.addWidget(made)
+    made.set_overlay(True)
+    assert made.overlay.isVisibleTo(made.view) and load_settings()[0] == Settings()
+    made._set_voice("en", "af_sky")
+    made._volume.setValue(40)
+    kept_on_disk = load_settings()[0]
+    assert kept_on_disk.audio.output == "" and kept_on_disk.llm.model == "auto" and kept_on_disk.avatar.path == ""
+    assert not kept_on_disk.ui.overlay and kept_on_disk.voice.ja == "jf_tebukuro"
+    assert kept_on_disk.voice.en == run.voice.en == "af_sky"
+    assert kept_on_disk.audio.volume == run.audio.volume == 0.4
+    show.chosen = {"llm": "small"}
+    made.mind.choose("small")  # it runs already, by this run's option; now the user wants it
+    assert load_settings()[0].llm.model == "small"
+    made._overlay_action.trigger()
+    made._overlay_action.trigger()
+    assert load_settings()[0].ui.overlay
+    made.close()
+
+
 def test_menus_list_voices_and_models(window: MainWindow) -> None:
     window._fill_voices()
     window.mind.fill()
