@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from idol.ui.main_window import MainWindow
 
 DEFAULT_AVATAR = Path(__file__).parents[2] / "avatars" / "default.vrm"
+_EARLIER = 50
+"""Lines of the kept chat that are shown at the start, with their answers; older ones stay on the disk."""
 log = logging.getLogger("idol")
 
 
@@ -112,7 +114,10 @@ def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.
         here = [m.id for m in load_catalogue().models.values() if m.family in ("llama", "qwen2") and not m.missing()]
         return [*here, *added_models()]
 
-    window = MainWindow(show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models, kept=kept)
+    window = MainWindow(
+        show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models, kept=kept,
+        earlier=show.earlier(_EARLIER),
+    )  # fmt: skip
     if arguments.size:
         try:
             width, height = (int(number) for number in arguments.size.lower().split("x"))

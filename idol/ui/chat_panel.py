@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from idol.dialogue.history import PastLine
 from idol.ui.strings import tr
 
 _KEEP = 300
@@ -27,16 +29,16 @@ _SHOWN = 4000
 
 
 class Message(QFrame):
-    """One bubble. Text only: nothing a viewer types is ever read as markup."""
+    """One bubble. Text only: nothing a viewer types is ever read as markup. ``at`` is ``time.time()`` in seconds."""
 
-    def __init__(self, who: str, text: str, kind: str, source: str = "") -> None:
+    def __init__(self, who: str, text: str, kind: str, source: str = "", at: float | None = None) -> None:
         super().__init__()
         self.setObjectName(kind)
         self._text = ""
         column = QVBoxLayout(self)
         column.setContentsMargins(13, 8, 13, 9)
         column.setSpacing(3)
-        self._meta = QLabel(f"{who}  ·  {time.strftime('%H:%M')}" + (f"  ·  {source}" if source else ""))
+        self._meta = QLabel("  ·  ".join(part for part in (who, _moment(at), source) if part))
         self._meta.setObjectName("meta")
         self._meta.setVisible(bool(who))
         self._body = QLabel()
@@ -61,6 +63,14 @@ class Message(QFrame):
     def mark(self, note: str) -> None:
         self._meta.setText(f"{self._meta.text()}  ·  {note}")
         self._meta.show()
+
+
+def _moment(at: float | None) -> str:
+    """The time of day, with the date when that was another day; empty for 0, which is unknown."""
+    if at == 0:
+        return ""
+    then, today = time.localtime(at), time.localtime()
+    return time.strftime("%H:%M" if then[:3] == today[:3] else "%Y-%m-%d %H:%M", then)
 
 
 def _chunks(text: str) -> list[str]:
@@ -162,6 +172,16 @@ class ChatPanel(QWidget):
     def messages(self) -> list[Message]:
         return self._messages
 
+    def add_earlier(self, lines: Sequence[PastLine]) -> None:
+        """Lines of a kept chat, oldest first; those without an answer are marked."""
+        for line in lines:
+            mine = Message(tr("You"), line.text, "mine", at=line.at)
+            self._add(mine, right=True)
+            if line.reply:
+                self._add(Message(self._name, line.reply, "hers", at=line.at))
+            else:
+                mine.mark(tr("not answered"))
+
     def add_line(self, text: str, source: str = "") -> None:
         """A line of the streamer's or a viewer's."""
         self._add(Message(tr("You"), text, "mine", "" if source == "chat" else source), right=True)
@@ -218,8 +238,8 @@ class ChatPanel(QWidget):
         if not text.strip():
             return
         self.line.clear()
-        self._save_draft()
         self.submitted.emit(text)
+        self._save_draft()  # after it: the line is kept elsewhere by now, or has been given back
 
     def _save_draft(self) -> None:
         if self._draft is None:

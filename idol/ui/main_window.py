@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from idol.avatar import Avatar, AvatarError, load_avatar
+from idol.dialogue.history import PastLine
 from idol.render import AvatarView
 from idol.seams import LANGUAGES, FacePose
 from idol.settings import Settings, data_dir, save_settings
@@ -61,7 +62,7 @@ class MainWindow(QMainWindow):
     """``show`` is started by the caller; the window closes it. ``voices`` lists a language's voices when loaded.
 
     ``settings`` are this run's; ``kept`` (by default the same) are those of the file, which gets only what the user
-    changes in the window.
+    changes in the window. ``earlier`` are the last lines of the kept chat, oldest first.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class MainWindow(QMainWindow):
         voices: Callable[[str], tuple[str, ...]] | None = None,
         models: Callable[[], list[str]] | None = None,
         kept: Settings | None = None,
+        earlier: Sequence[PastLine] = (),
     ) -> None:
         super().__init__()
         from idol.ui.chat_panel import ChatPanel
@@ -96,6 +98,7 @@ class MainWindow(QMainWindow):
         self.overlay = Overlay(self.view)
         self.overlay.setVisible(settings.ui.overlay)
         self.chat = ChatPanel("Mira", data_dir() / "draft.txt")
+        self.chat.add_earlier(earlier)
         self.chat.submitted.connect(self._submit)
         self.chat.stopped.connect(self._cancel)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)

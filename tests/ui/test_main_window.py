@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from idol.dialogue.history import PastLine
 from idol.settings import Settings, data_dir, load_settings
 from idol.show.interface import Loading, Notice, Ready, ReplyText, TurnEnded, TurnStarted
 from idol.ui.main_window import MainWindow
@@ -191,6 +192,17 @@ def test_menus_list_voices_and_models(window: MainWindow) -> None:
     assert "small" in names
     english = window._voice_menu.actions()[0].menu()
     assert [action.text() for action in english.actions()] == ["af_heart", "af_sky"]  # type: ignore[union-attr]
+
+
+def test_the_kept_chat_is_shown_at_the_start(qtbot: QtBot, show: FakeShow) -> None:
+    earlier = [PastLine("hi", "Hello!", time.time()), PastLine("old", "Yes?", 86400.0), PastLine("lost", "", 0)]
+    made = MainWindow(show, Settings(), GODETTE, earlier=earlier)
+    qtbot.addWidget(made)
+    assert texts(made) == ["hi", "Hello!", "old", "Yes?", "lost"]
+    metas = [message._meta.text() for message in made.chat.messages]
+    assert metas[0].startswith("You  ·  ") and metas[1].startswith("Mira") and "1970-01-02" in metas[2]
+    assert metas[4] == "You  ·  not answered" and not any("not answered" in meta for meta in metas[:4])
+    made.close()
 
 
 def test_the_draft_survives(qtbot: QtBot, show: FakeShow, window: MainWindow) -> None:
