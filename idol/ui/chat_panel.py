@@ -27,6 +27,9 @@ _KEEP = 300
 _SHOWN = 4000
 """Characters of one message that are shown; more would make the layout slow."""
 
+_AT_END = 24
+"""Pixels from the end that still count as being there."""
+
 
 class Message(QFrame):
     """One bubble. Text only: nothing a viewer types is ever read as markup. ``at`` is ``time.time()`` in seconds."""
@@ -129,7 +132,10 @@ class ChatPanel(QWidget):
         self._area.setWidgetResizable(True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setWidget(inner)
-        self._area.verticalScrollBar().rangeChanged.connect(self._to_end)
+        self._following = True
+        bar = self._area.verticalScrollBar()
+        bar.rangeChanged.connect(self._to_end)
+        bar.valueChanged.connect(self._moved)
         self.line = LineEdit()
         self.line.setPlaceholderText(tr("Say something to her…"))
         self.line.setFixedHeight(68)
@@ -183,8 +189,14 @@ class ChatPanel(QWidget):
                 mine.mark(tr("not answered"))
 
     def add_line(self, text: str, source: str = "") -> None:
-        """A line of the streamer's or a viewer's."""
+        """A line of the streamer's or a viewer's, scrolled into view wherever the chat was."""
+        self._follow()
         self._add(Message(tr("You"), text, "mine", "" if source == "chat" else source), right=True)
+
+    def _follow(self) -> None:
+        self._following = True
+        bar = self._area.verticalScrollBar()
+        bar.setValue(bar.maximum())
 
     def begin_reply(self, turn_id: int) -> None:
         message = Message(self._name, "", "hers")
@@ -229,9 +241,12 @@ class ChatPanel(QWidget):
                 row_layout.deleteLater()
 
     def _to_end(self, _low: int, high: int) -> None:
-        bar = self._area.verticalScrollBar()
-        if high - bar.value() < bar.pageStep() + 200:
-            bar.setValue(high)
+        """What is there grew or shrank: whoever was at the end stays there, whoever read further up does too."""
+        if self._following:
+            self._area.verticalScrollBar().setValue(high)
+
+    def _moved(self, value: int) -> None:
+        self._following = value >= self._area.verticalScrollBar().maximum() - _AT_END
 
     def _send(self) -> None:
         text = self.line.toPlainText()

@@ -233,3 +233,50 @@ def test_a_long_evening_of_chat_stays_bounded_and_quick(qtbot: QtBot, window: Ma
         longest = max(longest, time.perf_counter() - started)
     assert len(texts(window)) <= 300
     assert longest < 0.5, "the window stalled"
+
+
+def at_end(window: MainWindow) -> bool:
+    bar = window.chat._area.verticalScrollBar()
+    return bar.maximum() > 0 and bar.value() == bar.maximum()
+
+
+def turn(show: FakeShow, window: MainWindow, text: str, answer: str) -> None:
+    number = len(show.lines) + 1
+    window.say(text)
+    show.send(TurnStarted(number, text, "chat", 0.0))
+    show.send(ReplyText(number, answer))
+    show.send(TurnEnded(number, "done", answer))
+
+
+@pytest.mark.parametrize("long", ["word " * 2000, "w" * 10_000, "line\n" * 2000])
+def test_the_chat_follows_after_a_very_long_line(qtbot: QtBot, window: MainWindow, show: FakeShow, long: str) -> None:
+    turn(show, window, "first", "an answer")
+    turn(show, window, long, "another answer, " * 60)
+    qtbot.waitUntil(lambda: at_end(window), timeout=2000)
+    qtbot.wait(50)
+    for number in range(3):
+        turn(show, window, f"short {number}", "yes")
+        qtbot.wait(50)
+        assert at_end(window)
+
+
+def test_whoever_reads_further_up_is_left_there_until_he_says_something(
+    qtbot: QtBot, window: MainWindow, show: FakeShow
+) -> None:
+    for number in range(30):
+        turn(show, window, f"line {number}", "an answer of some length, " * 4)
+    qtbot.waitUntil(lambda: at_end(window), timeout=2000)
+    bar = window.chat._area.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    there = bar.value()
+    show.send(TurnStarted(99, "x", "chat", 0.0))
+    show.send(ReplyText(99, "it goes on, " * 40))
+    qtbot.wait(80)
+    assert bar.value() == there
+    window.say("now I say something")
+    qtbot.waitUntil(lambda: at_end(window), timeout=2000)
+    bar.setValue(there)
+    bar.setValue(bar.maximum())
+    show.send(ReplyText(99, "and on, " * 40))
+    qtbot.wait(80)
+    assert at_end(window)
