@@ -17,7 +17,10 @@ from idol.settings import Settings, data_dir, load_settings
 
 if TYPE_CHECKING:
     from idol.show.show import Show
+    from idol.show.start_plan import StartPlan
+    from idol.ui.fetch_task import FetchTask
     from idol.ui.main_window import MainWindow
+    from idol.ui.model_offer import ModelOffer
 
 DEFAULT_AVATAR = Path(__file__).parents[2] / "avatars" / "default.vrm"
 _EARLIER = 50
@@ -103,6 +106,7 @@ def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.
     from engines.added import added_models
     from engines.catalogue import load_catalogue
     from idol.seams import LANGUAGES
+    from idol.show.model_files import is_mind
     from idol.ui.main_window import MainWindow
 
     def voices(language: str) -> tuple[str, ...]:
@@ -111,8 +115,8 @@ def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.
         return engines.voice.voices(known) if engines is not None else ()
 
     def models() -> list[str]:
-        here = [m.id for m in load_catalogue().models.values() if m.family in ("llama", "qwen2") and not m.missing()]
-        return [*here, *added_models()]
+        here = [model.id for model in load_catalogue().models.values() if is_mind(model.id) and not model.missing()]
+        return [*here, *(name for name, path in added_models().items() if path.exists())]
 
     window = MainWindow(
         show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models, kept=kept,
@@ -141,31 +145,45 @@ class _Session:
         self._window = window
         self._settings = settings
         self._arguments = arguments
-        self._fetch: object = None
-        self._started = False
+        self._fetch: FetchTask | None = None
+        self._offer: ModelOffer | None = None
 
     def begin(self) -> None:
-        """Start the show, after a fetch when models are missing."""
-        from engines.fetch import missing
-        from idol.show.model_files import LARGE, MEDIUM, SMALL, model_file
+        """Start the show, after a fetch when models are missing; where the wanted one cannot be had, with another."""
+        from idol.show.start_plan import plan_start
         from idol.ui.strings import tr
 
-        wanted = self._settings.llm.model
-        names = (LARGE, MEDIUM, SMALL) if wanted == "auto" else (wanted,)
-        if not missing("kokoro") and any(model_file(name) is not None for name in names):
+        fetched = self._fetch is not None
+        plan = plan_start(self._settings.llm.model)
+        self._settings.llm.model = plan.model
+        if plan.offer:
+            self._make_offer(plan)
+        elif plan.warning:
+            self._window.chat.add_notice(plan.warning)
+        if not plan.fetch:
             self._start()
             return
         self._window.show_fetching(tr("Models are missing"), 0.0)
-        self._begin_fetch()
+        if fetched:  # what came is not what is missing: do not go round in circles
+            self._window.show_fetching(
+                f"{tr('Models are missing')}: {', '.join(plan.fetch)}", 0.0, tr("Retry"),
+                lambda: self._begin_fetch(plan.fetch),
+            )  # fmt: skip
+            return
+        self._begin_fetch(plan.fetch)
 
-    def _begin_fetch(self) -> None:
-        from engines.catalogue import load_catalogue
+    def _make_offer(self, plan: StartPlan) -> None:
+        from idol.ui.model_offer import ModelOffer
+
+        self._offer = ModelOffer(
+            self._window.chat, plan.warning, plan.offer, lambda: self._window.mind.choose(plan.offer)
+        )
+
+    def _begin_fetch(self, names: tuple[str, ...]) -> None:
         from idol.ui.fetch_task import FetchTask
         from idol.ui.strings import tr
 
-        wanted = self._settings.llm.model
-        name = wanted if wanted in load_catalogue().models else "default"
-        task = FetchTask(name)
+        task = FetchTask(*names)
         self._fetch = task
 
         def progress(state: object) -> None:
@@ -178,7 +196,7 @@ class _Session:
 
         def failed(message: str) -> None:
             self._window.chat.add_notice(message, bad=True)
-            self._window.show_fetching(tr("Models are missing"), 0.0, tr("Retry"), self._begin_fetch)
+            self._window.show_fetching(tr("Models are missing"), 0.0, tr("Retry"), lambda: self._begin_fetch(names))
 
         task.progress.connect(progress)
         task.failed.connect(failed)
@@ -187,7 +205,6 @@ class _Session:
 
     def _start(self) -> None:
         self._window.show_fetching("", None)
-        self._started = True
         self._show.start()
         for text in self._arguments.read:
             self._window.say(text, "say")
@@ -205,10 +222,9 @@ class _Session:
         self._window.close()
 
     def close(self) -> None:
-        from idol.ui.fetch_task import FetchTask
-
-        if isinstance(self._fetch, FetchTask):
-            self._fetch.close()
+        for fetch in (self._fetch, self._offer):
+            if fetch is not None:
+                fetch.close()
 
 
 def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str) -> int:

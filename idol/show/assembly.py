@@ -31,7 +31,7 @@ from idol.seams import LANGUAGES, Language, Sampling
 from idol.settings import Settings, data_dir
 from idol.show.cast import Engines, Notify, Tell
 from idol.show.health import make_monitor, watch_card_of
-from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file
+from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file, repairable
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
 from idol.show.understudies import VOICE, Understudies, check_voices, spare_llms, spare_voices, stage, stop_if
@@ -137,10 +137,11 @@ def _load_on(
         if device is not None:
             owned.callback(device.close)
         notify("voice", None)
-        voice = load_voice(
-            files_dir() / VOICE, threads=settings.llm.threads, progress=stage(notify, "voice"), device=device,
-            cancelled=cancelled,
-        )  # fmt: skip
+        with repairable(VOICE):
+            voice = load_voice(
+                files_dir() / VOICE, threads=settings.llm.threads, progress=stage(notify, "voice"), device=device,
+                cancelled=cancelled,
+            )  # fmt: skip
         owned.callback(voice.close)
         check_voices(settings, voice)
         llm, name = _load_llm(settings, notify, cancelled, device) if with_llm else (None, "")
@@ -227,14 +228,15 @@ def _load_llm(
         if wanted == "auto" and not last and slow:
             continue
         try:
-            model = load_language_model(
-                path,
-                threads=settings.llm.threads,
-                context=settings.llm.context,
-                progress=stage(notify, "language model"),
-                cancelled=cancelled,
-                device=device,
-            )
+            with repairable(name):
+                model = load_language_model(
+                    path,
+                    threads=settings.llm.threads,
+                    context=settings.llm.context,
+                    progress=stage(notify, "language model"),
+                    cancelled=cancelled,
+                    device=device,
+                )
         except OutOfMemory as error:
             if wanted != "auto" or last:
                 raise

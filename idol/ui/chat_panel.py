@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -38,7 +38,7 @@ class Message(QFrame):
         super().__init__()
         self.setObjectName(kind)
         self._text = ""
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(13, 8, 13, 9)
         column.setSpacing(3)
         self._meta = QLabel("  ·  ".join(part for part in (who, _moment(at), source) if part))
@@ -62,6 +62,10 @@ class Message(QFrame):
         # A word without spaces cannot wrap and would widen the window: let it break anywhere.
         self._body.setText("\u200b".join(_chunks(shown)))
         self.setVisible(bool(self._text))
+
+    def add(self, widget: QWidget) -> None:
+        """Put ``widget`` below the text."""
+        self._column.addWidget(widget)
 
     def mark(self, note: str) -> None:
         self._meta.setText(f"{self._meta.text()}  ·  {note}")
@@ -219,6 +223,15 @@ class ChatPanel(QWidget):
 
     def add_notice(self, text: str, *, bad: bool = False) -> None:
         self._add(Message("", text, "bad" if bad else "notice"))
+
+    def add_offer(self, text: str, label: str, do: Callable[[], None]) -> QPushButton:
+        """A notice with a button, which is returned."""
+        message = Message("", text, "notice")
+        button = QPushButton(label)
+        button.clicked.connect(lambda _checked=False: do())
+        message.add(button)
+        self._add(message)
+        return button
 
     def give_back(self, text: str) -> None:
         """Put a line that was refused back into the field, if nothing else was typed."""

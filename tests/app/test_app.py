@@ -49,7 +49,8 @@ def test_a_line_is_answered_without_configuration(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip() == ""
-    said = history(tmp_path)
+    waiting, *said = history(tmp_path)
+    assert waiting["user"] == "Hello, who are you?" and waiting["line"] == said[0]["line"]
     assert len(said) == 1 and "who are you" in json.dumps(said[0]) and len(json.dumps(said[0])) > 60
     with Image.open(picture) as opened:
         image = opened.convert("RGB")
@@ -82,6 +83,26 @@ def test_a_broken_avatar_does_not_keep_it_from_starting(screen: Screen, tmp_path
         PIP_INDEX_URL="http://127.0.0.1:9",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.models
+def test_a_wanted_model_that_is_gone_gives_way_and_stays_in_the_settings(
+    screen: Screen, tmp_path: Path, model_path: Callable[[str], Path]
+) -> None:
+    wanted = "nosuch"
+    files = tmp_path / "models" / "files"
+    files.mkdir(parents=True)
+    for name in ("smollm2-135m", "kokoro"):
+        (files / name).symlink_to(model_path(name))
+    kept = tmp_path / "settings.toml"
+    kept.write_text(f'[llm]\nmodel = "{wanted}"\n', encoding="utf-8")
+    done = start(
+        screen, tmp_path, "--say", "Hello, who are you?", "--quit-after", "45", IDOL_MODELS=str(tmp_path / "models"),
+        PIP_INDEX_URL="http://127.0.0.1:9",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [row for row in history(tmp_path) if "reply" in row], "she never answered"
+    assert wanted in kept.read_text(encoding="utf-8")
 
 
 def test_options_of_one_run_are_not_kept(screen: Screen, tmp_path: Path) -> None:
