@@ -139,6 +139,9 @@ class MainWindow(QMainWindow):
         self._dot.setObjectName("dot")
         self._state = QLabel(tr("Loading"))
         self._state.setObjectName("state")
+        self._state.setMinimumWidth(60)  # a long text is cut, and does not widen the window
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._progress = QProgressBar()
         self._progress.setTextVisible(False)
         self._progress.setFixedWidth(180)
@@ -334,11 +337,17 @@ class MainWindow(QMainWindow):
             self.chat.add_notice(event.sentence, bad=event.level == "error")
             if event.level == "error" and not self._ready:
                 self._progress.setVisible(False)
+                self._action.setVisible(False)
+                self._say_state("\n".join(dict.fromkeys((event.text.removesuffix(event.remedy).strip(), event.remedy))))
         elif isinstance(event, ClauseSpoken):
             pass  # captions will follow it
 
+    def _say_state(self, text: str) -> None:
+        self._state.setText(text.strip())
+        self._state.setToolTip(text.strip())
+
     def _loading(self, text: str, fraction: float | None) -> None:
-        self._state.setText(text)
+        self._say_state(text)
         self._progress.setVisible(True)
         self._progress.setRange(0, 0 if fraction is None else 1000)
         if fraction is not None:
@@ -393,7 +402,7 @@ class MainWindow(QMainWindow):
         self._dot.setStyleSheet(f"color: {_DOTS[snapshot.state]}")
         if self._ready and self._progress.isHidden():
             model = next((r.model for r in snapshot.runtimes if r.engine == "llm"), "")
-            self._state.setText(f"{tr(_STATES[snapshot.state])}   ·   {model}   ·   {snapshot.output}")
+            self._say_state(f"{tr(_STATES[snapshot.state])}   ·   {model}   ·   {snapshot.output}")
         if self.overlay.isVisible():
             self.overlay.show_state(snapshot, self.clock.stats)
 

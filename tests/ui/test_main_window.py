@@ -109,6 +109,20 @@ def test_loading_and_failing_are_told(qtbot: QtBot, window: MainWindow, show: Fa
     assert not window._progress.isVisible()
 
 
+def test_what_failed_stays_in_the_status_line_with_the_remedy(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    width = window.minimumSizeHint().width()
+    show.send(Loading("loading the voice", 0.5))
+    text, remedy = "mind.gguf is damaged: " + "it ends too soon " * 30, "Fetch it again: main.py models fetch mind"
+    show.state = "failed"
+    show.send(Notice("error", f"{text}. {remedy}", remedy))
+    qtbot.waitUntil(lambda: remedy in window._state.text())
+    qtbot.wait(600)  # the status is looked at four times a second
+    assert window._state.text() == f"{text}.\n{remedy}" == window._state.toolTip()
+    assert window.minimumSizeHint().width() <= width
+    show.send(Loading("another try", None))
+    qtbot.waitUntil(lambda: "another try" in window._state.text())
+
+
 def test_the_status_names_model_and_output(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
     show.send(Ready(()))
     qtbot.waitUntil(lambda: "Qwen" in window._state.text() and "speakers" in window._state.text())
