@@ -16,6 +16,8 @@ from idol.cli.screen import no_screen
 from idol.settings import Settings, data_dir, load_settings
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
     from idol.show.show import Show
     from idol.show.start_plan import StartPlan
     from idol.ui.fetch_task import FetchTask
@@ -65,7 +67,6 @@ def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, mes
         return 1
     sys.setswitchinterval(0.0005)
     try:
-        from PySide6.QtCore import QTimer
         from PySide6.QtGui import QSurfaceFormat
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
@@ -82,6 +83,22 @@ def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, mes
     choose_language(settings.ui.language)
     apply_style(application)
     QSurfaceFormat.setDefaultFormat(gl_format(window_samples()))
+    try:
+        return _run(settings, kept, arguments, message, application)
+    except Exception as error:  # nobody would see it: the window that tells of failures is not there
+        log.exception("the window could not be opened")
+        print(
+            f"The window could not be opened: {error}. The log in {data_dir() / 'logs'} says more. Run: main.py doctor",
+            file=sys.stderr,
+        )
+        return 1
+
+
+def _run(
+    settings: Settings, kept: Settings, arguments: argparse.Namespace, message: str, application: QApplication
+) -> int:
+    from PySide6.QtCore import QTimer
+
     from idol.show.assembly import make_show
 
     show = make_show(settings, remember=True, pictured=True)

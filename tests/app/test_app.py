@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,15 @@ from tests.rig import Screen
 ROOT = Path(__file__).resolve().parents[2]
 GODETTE = "tests/data/models/godette_vrm1.vrm"
 pytestmark = pytest.mark.screen
+NO_EGL = {"__EGL_VENDOR_LIBRARY_DIRS": "/nonexistent"}
+
+
+@pytest.fixture(scope="module")
+def plain_screen() -> Iterator[Screen]:
+    """A screen without GLX."""
+    rig = Screen(glx=False)
+    yield rig
+    rig.stop()
 
 
 def start(screen: Screen, tmp_path: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -115,6 +124,62 @@ def test_options_of_one_run_are_not_kept(screen: Screen, tmp_path: Path) -> None
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert kept.read_bytes() == before
+
+
+def run_command(screen: Screen, tmp_path: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **screen.environment, "IDOL_DATA": str(tmp_path / "data"), **more}
+    return subprocess.run(
+        [sys.executable, "main.py", *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=150
+    )
+
+
+def drawn(path: Path, box: tuple[int, int, int, int] | None = None) -> bool:
+    with Image.open(path) as opened:
+        return len(opened.convert("RGB").crop(box).getcolors(1 << 20) or []) > 200
+
+
+@pytest.mark.parametrize("session", ["x11", "wayland"])
+@pytest.mark.parametrize("glx", [False, True])
+def test_she_is_drawn_by_whichever_gl_the_screen_has(
+    request: pytest.FixtureRequest, tmp_path: Path, session: str, glx: bool
+) -> None:
+    there: Screen = request.getfixturevalue("screen" if glx else "plain_screen")
+    window, picture = tmp_path / "window.png", tmp_path / "her.png"
+    more = {"XDG_SESSION_TYPE": session, "IDOL_MODELS": str(tmp_path / "models"), "PIP_INDEX_URL": "http://127.0.0.1:9"}
+    done = start(there, tmp_path, "--quit-after", "4", "--screenshot", str(window), **more)
+    assert done.returncode == 0, done.stderr
+    assert drawn(window, (20, 200, 500, 560)), "nobody is on the stage"
+    done = run_command(there, tmp_path, "snapshot", "--size", "200x200", "-o", str(picture), **more)
+    assert done.returncode == 0 and drawn(picture), done.stderr
+
+
+def test_a_screen_without_any_gl_is_said_and_she_can_still_be_heard(plain_screen: Screen, tmp_path: Path) -> None:
+    more = {"IDOL_MODELS": str(tmp_path / "models"), "PIP_INDEX_URL": "http://127.0.0.1:9"}
+    done = start(plain_screen, tmp_path, "--quit-after", "4", **NO_EGL, **more)
+    assert done.returncode == 0, done.stderr
+    log = (tmp_path / "data" / "logs" / "idol.log").read_text(encoding="utf-8")
+    assert "OpenGL cannot be used here" in log and "graphics driver" in log and "Traceback" not in log
+    done = run_command(plain_screen, tmp_path, "snapshot", "-o", str(tmp_path / "her.png"), **NO_EGL)
+    assert done.returncode == 1 and "snapshot: " in done.stderr and "graphics driver" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = run_command(plain_screen, tmp_path, "doctor", "--json", **NO_EGL, **more)
+    states = {row["name"]: row["state"] for row in json.loads(done.stdout)["findings"]}
+    assert states["OpenGL"] == "bad"
+
+
+def test_a_window_that_cannot_be_opened_says_why(screen: Screen, tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom idol.ui.main_window import MainWindow\nfrom idol.cli import main\n"
+        "def broken(self):\n    raise RuntimeError('no room for a window')\n"
+        "MainWindow.start = broken\nsys.exit(main(['--no-audio']))\n"
+    )
+    environment = {**os.environ, **screen.environment, "IDOL_DATA": str(tmp_path / "data")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "no room for a window" in done.stderr and "main.py doctor" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.models
