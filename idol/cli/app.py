@@ -72,6 +72,7 @@ def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, mes
     except ImportError as error:
         print(f"Qt cannot start: {error}. Run: main.py doctor", file=sys.stderr)
         return 1
+    from idol.cli.one_window import OneWindow
     from idol.render.hidden_context import window_samples
     from idol.render.surface_format import gl_format
     from idol.ui.strings import choose_language
@@ -83,6 +84,11 @@ def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, mes
     choose_language(settings.ui.language)
     apply_style(application)
     QSurfaceFormat.setDefaultFormat(gl_format(window_samples()))
+    alone = OneWindow(data_dir())
+    trouble = alone.trouble()
+    if trouble:
+        _tell_and_leave(trouble, arguments.quit_after)
+        return 1
     try:
         return _run(settings, kept, arguments, message, application)
     except Exception as error:  # nobody would see it: the window that tells of failures is not there
@@ -92,6 +98,20 @@ def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, mes
             file=sys.stderr,
         )
         return 1
+    finally:
+        alone.close()
+
+
+def _tell_and_leave(trouble: str, seconds: float | None) -> None:
+    """On the terminal, and in a dialogue for those who started it without one; that closes after ``seconds``."""
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QMessageBox
+
+    print(trouble, file=sys.stderr, flush=True)
+    box = QMessageBox(QMessageBox.Icon.Information, "Idol", trouble)
+    if seconds is not None:
+        QTimer.singleShot(round(seconds * 1000), box.reject)
+    box.exec()
 
 
 def _run(

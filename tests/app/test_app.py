@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from idol.cli.one_window import OneWindow
 from tests.rig import Screen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,6 +182,47 @@ def test_a_window_that_cannot_be_opened_says_why(screen: Screen, tmp_path: Path)
     assert done.returncode == 1
     assert "no room for a window" in done.stderr and "main.py doctor" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_second_window_on_the_same_data_says_so_and_leaves(screen: Screen, tmp_path: Path) -> None:
+    more = {"IDOL_MODELS": str(tmp_path / "models"), "PIP_INDEX_URL": "http://127.0.0.1:9"}
+    lock = tmp_path / "data" / "idol.lock"
+    first = threading.Thread(target=lambda: start(screen, tmp_path, "--quit-after", "12", **more))
+    first.start()
+    deadline = time.monotonic() + 30
+    while not lock.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    done = start(screen, tmp_path, "--quit-after", "1", **more)
+    assert done.returncode == 1
+    assert "open already" in done.stderr and str(tmp_path / "data") in done.stderr and "IDOL_DATA" in done.stderr
+    first.join()
+    assert not lock.exists()
+
+
+def test_a_killed_window_keeps_nobody_out(screen: Screen, tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom idol.cli.one_window import OneWindow\n"
+        "window = OneWindow(Path(sys.argv[1]))\nprint(window.trouble(), flush=True)\nsys.stdin.read()\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert child.stdout is not None and child.stdin is not None
+    assert child.stdout.readline() == "\n"
+    mine = OneWindow(tmp_path)
+    assert f"process {child.pid}" in mine.trouble()
+    child.kill()
+    child.wait()
+    child.stdin.close()
+    child.stdout.close()
+    assert mine.trouble() == ""
+    mine.close()
+
+
+def test_a_folder_that_cannot_be_written_is_no_reason_to_stay_closed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert OneWindow(tmp_path / "file").trouble() == "" == OneWindow(tmp_path / "file" / "data").trouble()
 
 
 @pytest.mark.models
