@@ -114,6 +114,10 @@ class AvatarView(QOpenGLWidget):
         """``source(now)`` is asked once a tick, ``now`` in ``time.monotonic()`` seconds."""
         self._pose = source
 
+    @property
+    def framing(self) -> FramingName:
+        return self._framing
+
     def set_framing(self, name: str) -> None:
         """``face``, ``bust`` or ``full``. Raises ValueError for anything else."""
         for known in FRAMINGS:

@@ -176,11 +176,13 @@ class MainWindow(QMainWindow):
         self._overlay_action.setChecked(self._settings.ui.overlay)
         self._overlay_action.triggered.connect(lambda on: self._keep("ui", "overlay", on))
         view.addSeparator()
+        framings, colours = QActionGroup(self), QActionGroup(self)
         for text, framing in (("Face", "face"), ("Bust", "bust"), ("Full body", "full")):
-            self._add(view, text, lambda name=framing: self.view.set_framing(name))
+            self._choice(view, framings, text, framing == self.view.framing, self.view.set_framing, framing)
         backgrounds = view.addMenu(tr("Background"))
         for text, colour in _BACKGROUNDS.items():
-            self._add(backgrounds, text, lambda chosen=colour: self._set_background(chosen))
+            chosen = QColor(colour) == QColor(self._settings.avatar.background)
+            self._choice(backgrounds, colours, text, chosen, self._set_background, colour)
         chat = self.menuBar().addMenu(tr("Chat"))
         self._add(chat, "Stop", self._cancel)
         self._add(chat, "Start a new conversation", self._start_anew)
@@ -215,6 +217,15 @@ class MainWindow(QMainWindow):
         self.addAction(action)  # shortcuts work while the menu bar is hidden too
         return action
 
+    def _choice(
+        self, menu: QMenu, group: QActionGroup, text: str, chosen: bool, do: Callable[[str], None], value: str
+    ) -> None:
+        """One of several of which one is ticked; ``do(value)`` when it is taken."""
+        action = self._add(menu, text, lambda _on: None, checkable=True)
+        group.addAction(action)
+        action.setChecked(chosen)
+        action.triggered.connect(lambda _on: do(value))
+
     def _fill_voices(self) -> None:
         self._voice_menu.clear()
         names = {"en": "English", "zh": "Chinese", "ja": "Japanese"}
@@ -237,7 +248,8 @@ class MainWindow(QMainWindow):
         try:
             avatar: Avatar = load_avatar(path)
         except (AvatarError, OSError) as error:
-            self.chat.add_notice(f"{path.name}: {error}", bad=True)
+            text = str(error)
+            self.chat.add_notice(text if path.name in text else f"{path.name}: {text}", bad=True)
             if path != self._default_avatar and self.view.avatar is None:
                 return self.open_avatar(self._default_avatar)
             return False

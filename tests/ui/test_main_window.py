@@ -145,7 +145,7 @@ def test_a_broken_avatar_leaves_the_old_one(window: MainWindow, tmp_path: Path) 
     broken.write_bytes(GODETTE.read_bytes()[:5000])
     assert before is not None and not window.open_avatar(broken, keep=True)
     assert window.view.avatar is before
-    assert any(text.startswith("broken.vrm: ") for text in texts(window))
+    assert any(text.startswith("broken.vrm") and text.count("broken.vrm") == 1 for text in texts(window))
     assert load_settings()[0].avatar.path == ""
 
 
@@ -206,6 +206,24 @@ def test_menus_list_voices_and_models(window: MainWindow) -> None:
     assert "small" in names
     english = window._voice_menu.actions()[0].menu()
     assert [action.text() for action in english.actions()] == ["af_heart", "af_sky"]  # type: ignore[union-attr]
+
+
+def test_menus_tick_what_is_chosen(window: MainWindow) -> None:
+    def ticked(name: str) -> list[str]:
+        actions = {action.text(): action for action in window.actions()}
+        group = actions[name].actionGroup()
+        assert group is not None
+        return [action.text() for action in group.actions() if action.isChecked()]
+
+    assert ticked("Face") == ["Bust"] and ticked("Dark") == ["Dark"]
+    choices = {action.text(): action for action in window.actions()}
+    choices["Full body"].trigger()
+    choices["Green screen"].trigger()
+    assert ticked("Face") == ["Full body"] and ticked("Dark") == ["Green screen"]
+    assert window.view.framing == "full" and load_settings()[0].avatar.background == "#00b140"
+    window._fill_voices()
+    english = window._voice_menu.actions()[0].menu()
+    assert [a.text() for a in english.actions() if a.isChecked()] == ["af_heart"]  # type: ignore[union-attr]
 
 
 def test_the_kept_chat_is_shown_at_the_start(qtbot: QtBot, show: FakeShow) -> None:
