@@ -50,6 +50,11 @@ class Model:
     files: tuple[ModelFile, ...]
 
     @property
+    def title(self) -> str:
+        """What it is called, without what it is for."""
+        return re.split("[,:(]", self.what)[0].strip()
+
+    @property
     def bytes(self) -> int:
         return sum(file.bytes for file in self.files)
 
@@ -95,6 +100,12 @@ def _whole(path: Path, size: int) -> bool:
 def load_catalogue() -> Catalogue:
     """The catalogue that ships with the program."""
     return parse_catalogue((Path(__file__).parent / "catalogue.toml").read_text(encoding="utf-8"))
+
+
+def catalogue_title(path: Path) -> str:
+    """The title of the catalogue's model whose file ``path`` is, '' for any other file or folder."""
+    models = load_catalogue().models.values()
+    return next((m.title for m in models if path.parent == m.folder and path.name in {f.name for f in m.files}), "")
 
 
 def model_path(model_id: str) -> Path:

@@ -49,15 +49,16 @@ def missing_programs(*names: str) -> list[str]:
 
 
 class Screen:
-    """Xvfb and openbox on a free display; ``environment`` is what a client needs."""
+    """Xvfb and openbox on a free display; ``environment`` is what a client needs. ``glx``: OpenGL by way of X."""
 
-    def __init__(self, width: int = 1280, height: int = 900) -> None:
+    def __init__(self, width: int = 1280, height: int = 900, *, glx: bool = True) -> None:
         self._processes = Processes()
         reading, writing = os.pipe()
         try:  # Xvfb takes a free display itself and writes its number when it is ready
             self._processes.start(
-                ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "+extension", "GLX",
-                 "+extension", "Composite", "-noreset", "-nolisten", "tcp"],
+                ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24",
+                 "+extension" if glx else "-extension", "GLX", "+extension", "Composite", "-noreset", "-nolisten",
+                 "tcp"],
                 keep=(writing,),
             )  # fmt: skip
             os.close(writing)

@@ -10,10 +10,11 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engines.catalogue import catalogue_title
 from engines.errors import Cancelled, ModelFileError
 from engines.models.chat_template import ChatTemplate
 from engines.models.decoder import BUILDER_VERSION, Decoder, build_decoder, gguf_embedding, open_embedding
@@ -125,7 +126,7 @@ def load_chat_model(
     report(0.95, "loading weights")
     decoder.load()
     template = ChatTemplate(document["template"], tokenizer, bos=document["bos"], eos=document["eos"])
-    return ChatModel(ModelSummary(**document["summary"]), decoder, tokenizer, template)
+    return ChatModel(_titled(ModelSummary(**document["summary"]), path), decoder, tokenizer, template)
 
 
 def load_trt_chat_model(
@@ -154,7 +155,7 @@ def load_trt_chat_model(
     folder = _ensure_built(path, inspect_summary(path), context, lambda f, text: report(0.3 * f, text), stopped, None)
     built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
     document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
-    summary = ModelSummary(**document["summary"])
+    summary = _titled(ModelSummary(**document["summary"]), path)
     capacity = card_context(context, summary.context)
 
     def step(fraction: float) -> None:
@@ -246,6 +247,11 @@ def inspect_summary(path: Path) -> ModelSummary | None:
         return None
 
 
+def _titled(summary: ModelSummary, path: Path) -> ModelSummary:
+    """A file of the catalogue goes by the catalogue's name: those inside the files are odd ones."""
+    return replace(summary, name=catalogue_title(path) or summary.name)
+
+
 def _built_folder(path: Path) -> Path:
     try:
         newest = max(file.stat().st_mtime_ns for file in ([path] if path.is_file() else path.glob("*")))
@@ -269,7 +275,7 @@ def _ensure_built(
         built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
         if built["capacity"] >= min(context, summary.context):
             return folder
-    summary = inspect_model(path)
+    summary = _titled(inspect_model(path), path)
     working = folder.with_name(folder.name + ".part")
     shutil.rmtree(working, ignore_errors=True)
     try:

@@ -232,7 +232,7 @@ class SpeechOutput:
                     if self._segments and self._segments[-1].end() > self._clock():
                         continue  # let the running reply end on one clock
                     found = self._opened()
-                    if found is not None:
+                    if found is not None and not isinstance(found, PacedSilence):  # silence may be what is wanted
                         self._backend = found
                         log.info("sound is back: %s", found.description)
                         if self.on_change is not None:

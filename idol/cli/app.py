@@ -16,10 +16,17 @@ from idol.cli.screen import no_screen
 from idol.settings import Settings, data_dir, load_settings
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
     from idol.show.show import Show
+    from idol.show.start_plan import StartPlan
+    from idol.ui.fetch_task import FetchTask
     from idol.ui.main_window import MainWindow
+    from idol.ui.model_offer import ModelOffer
 
 DEFAULT_AVATAR = Path(__file__).parents[2] / "avatars" / "default.vrm"
+_EARLIER = 50
+"""Lines of the kept chat that are shown at the start, with their answers; older ones stay on the disk."""
 log = logging.getLogger("idol")
 
 
@@ -40,15 +47,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings, message = load_settings()
+    kept, message = load_settings()
+    settings = kept.model_copy(deep=True)
     if arguments.model:
         settings.llm.model = arguments.model
     if arguments.no_audio:
         settings.audio.output = "none"
-    return _open(arguments, settings, message)
+    if arguments.avatar:
+        settings.avatar.path = str(arguments.avatar)
+    return _open(arguments, settings, kept, message)
 
 
-def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> int:
+def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, message: str) -> int:
+    """Open the window; ``settings`` are this run's, ``kept`` those of the file."""
     log_to_file()
     trouble = no_screen()
     if trouble:
@@ -56,12 +67,12 @@ def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> in
         return 1
     sys.setswitchinterval(0.0005)
     try:
-        from PySide6.QtCore import QTimer
         from PySide6.QtGui import QSurfaceFormat
         from PySide6.QtWidgets import QApplication
     except ImportError as error:
         print(f"Qt cannot start: {error}. Run: main.py doctor", file=sys.stderr)
         return 1
+    from idol.cli.one_window import OneWindow
     from idol.render.hidden_context import window_samples
     from idol.render.surface_format import gl_format
     from idol.ui.strings import choose_language
@@ -73,10 +84,45 @@ def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> in
     choose_language(settings.ui.language)
     apply_style(application)
     QSurfaceFormat.setDefaultFormat(gl_format(window_samples()))
+    alone = OneWindow(data_dir())
+    trouble = alone.trouble()
+    if trouble:
+        _tell_and_leave(trouble, arguments.quit_after)
+        return 1
+    try:
+        return _run(settings, kept, arguments, message, application)
+    except Exception as error:  # nobody would see it: the window that tells of failures is not there
+        log.exception("the window could not be opened")
+        print(
+            f"The window could not be opened: {error}. The log in {data_dir() / 'logs'} says more. Run: main.py doctor",
+            file=sys.stderr,
+        )
+        return 1
+    finally:
+        alone.close()
+
+
+def _tell_and_leave(trouble: str, seconds: float | None) -> None:
+    """On the terminal, and in a dialogue for those who started it without one; that closes after ``seconds``."""
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QMessageBox
+
+    print(trouble, file=sys.stderr, flush=True)
+    box = QMessageBox(QMessageBox.Icon.Information, "Idol", trouble)
+    if seconds is not None:
+        QTimer.singleShot(round(seconds * 1000), box.reject)
+    box.exec()
+
+
+def _run(
+    settings: Settings, kept: Settings, arguments: argparse.Namespace, message: str, application: QApplication
+) -> int:
+    from PySide6.QtCore import QTimer
+
     from idol.show.assembly import make_show
 
     show = make_show(settings, remember=True, pictured=True)
-    window = _window(show, settings, arguments, message)
+    window = _window(show, settings, kept, arguments, message)
     signal.signal(signal.SIGINT, lambda *_: window.close())
     ticking = QTimer()  # gives Python a chance to see Ctrl-C
     ticking.start(200)
@@ -93,10 +139,11 @@ def _open(arguments: argparse.Namespace, settings: Settings, message: str) -> in
     return status
 
 
-def _window(show: Show, settings: Settings, arguments: argparse.Namespace, message: str) -> MainWindow:
+def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.Namespace, message: str) -> MainWindow:
     from engines.added import added_models
     from engines.catalogue import load_catalogue
     from idol.seams import LANGUAGES
+    from idol.show.model_files import is_mind
     from idol.ui.main_window import MainWindow
 
     def voices(language: str) -> tuple[str, ...]:
@@ -105,13 +152,13 @@ def _window(show: Show, settings: Settings, arguments: argparse.Namespace, messa
         return engines.voice.voices(known) if engines is not None else ()
 
     def models() -> list[str]:
-        here = [m.id for m in load_catalogue().models.values() if m.family in ("llama", "qwen2") and not m.missing()]
-        return [*here, *added_models()]
+        here = [model.id for model in load_catalogue().models.values() if is_mind(model.id) and not model.missing()]
+        return [*here, *(name for name, path in added_models().items() if path.exists())]
 
-    if arguments.avatar:
-        settings = settings.model_copy(deep=True)
-        settings.avatar.path = str(arguments.avatar)
-    window = MainWindow(show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models)
+    window = MainWindow(
+        show, settings, DEFAULT_AVATAR, forget=show.forget, voices=voices, models=models, kept=kept,
+        earlier=show.earlier(_EARLIER),
+    )  # fmt: skip
     if arguments.size:
         try:
             width, height = (int(number) for number in arguments.size.lower().split("x"))
@@ -135,31 +182,45 @@ class _Session:
         self._window = window
         self._settings = settings
         self._arguments = arguments
-        self._fetch: object = None
-        self._started = False
+        self._fetch: FetchTask | None = None
+        self._offer: ModelOffer | None = None
 
     def begin(self) -> None:
-        """Start the show, after a fetch when models are missing."""
-        from engines.fetch import missing
-        from idol.show.model_files import LARGE, MEDIUM, SMALL, model_file
+        """Start the show, after a fetch when models are missing; where the wanted one cannot be had, with another."""
+        from idol.show.start_plan import plan_start
         from idol.ui.strings import tr
 
-        wanted = self._settings.llm.model
-        names = (LARGE, MEDIUM, SMALL) if wanted == "auto" else (wanted,)
-        if not missing("kokoro") and any(model_file(name) is not None for name in names):
+        fetched = self._fetch is not None
+        plan = plan_start(self._settings.llm.model)
+        self._settings.llm.model = plan.model
+        if plan.offer:
+            self._make_offer(plan)
+        elif plan.warning:
+            self._window.chat.add_notice(plan.warning)
+        if not plan.fetch:
             self._start()
             return
         self._window.show_fetching(tr("Models are missing"), 0.0)
-        self._begin_fetch()
+        if fetched:  # what came is not what is missing: do not go round in circles
+            self._window.show_fetching(
+                f"{tr('Models are missing')}: {', '.join(plan.fetch)}", 0.0, tr("Retry"),
+                lambda: self._begin_fetch(plan.fetch),
+            )  # fmt: skip
+            return
+        self._begin_fetch(plan.fetch)
 
-    def _begin_fetch(self) -> None:
-        from engines.catalogue import load_catalogue
+    def _make_offer(self, plan: StartPlan) -> None:
+        from idol.ui.model_offer import ModelOffer
+
+        self._offer = ModelOffer(
+            self._window.chat, plan.warning, plan.offer, lambda: self._window.mind.choose(plan.offer)
+        )
+
+    def _begin_fetch(self, names: tuple[str, ...]) -> None:
         from idol.ui.fetch_task import FetchTask
         from idol.ui.strings import tr
 
-        wanted = self._settings.llm.model
-        name = wanted if wanted in load_catalogue().models else "default"
-        task = FetchTask(name)
+        task = FetchTask(*names)
         self._fetch = task
 
         def progress(state: object) -> None:
@@ -172,7 +233,7 @@ class _Session:
 
         def failed(message: str) -> None:
             self._window.chat.add_notice(message, bad=True)
-            self._window.show_fetching(tr("Models are missing"), 0.0, tr("Retry"), self._begin_fetch)
+            self._window.show_fetching(tr("Models are missing"), 0.0, tr("Retry"), lambda: self._begin_fetch(names))
 
         task.progress.connect(progress)
         task.failed.connect(failed)
@@ -181,7 +242,6 @@ class _Session:
 
     def _start(self) -> None:
         self._window.show_fetching("", None)
-        self._started = True
         self._show.start()
         for text in self._arguments.read:
             self._window.say(text, "say")
@@ -199,10 +259,9 @@ class _Session:
         self._window.close()
 
     def close(self) -> None:
-        from idol.ui.fetch_task import FetchTask
-
-        if isinstance(self._fetch, FetchTask):
-            self._fetch.close()
+        for fetch in (self._fetch, self._offer):
+            if fetch is not None:
+                fetch.close()
 
 
 def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str) -> int:
@@ -218,7 +277,7 @@ def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str
     except ValueError as error:
         print(f"wrong option: {plain(error)}", file=sys.stderr)
         return 2
-    return _open(mine, settings, "")
+    return _open(mine, settings, load_settings()[0], "")
 
 
 def _catch_failures(window: MainWindow) -> None:

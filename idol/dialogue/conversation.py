@@ -247,7 +247,7 @@ class Conversation:
         line, language = self._pending.pop(turn_id, ("", "en"))
         self._pending.clear()
         if line and heard and self._llm is not None:
-            self._history.add(Exchange(line, heard, language))
+            self._history.add(Exchange(line, heard, language), turn_id)
 
     def anticipate(self, turn_id: int, reply: str, interrupted: Callable[[], bool]) -> None:
         """Read ahead while ``reply`` is still sounding: what the next prompt begins with if all of it is heard."""

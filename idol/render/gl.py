@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 SCREENLESS = sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
@@ -25,6 +26,7 @@ import OpenGL  # noqa: E402
 OpenGL.ERROR_CHECKING = False
 OpenGL.ERROR_LOGGING = False
 
+import OpenGL.platform  # noqa: E402
 from OpenGL.platform import PLATFORM  # noqa: E402
 
 _LONG = (
@@ -43,7 +45,33 @@ def _function(name: str, *words: Any, **more: Any) -> Any:
 
 PLATFORM.constructFunction = _function
 
+
+def _askers() -> list[Callable[[], int | None]]:
+    """Functions that give the current context, 0 or None where it is not theirs."""
+    found: list[Callable[[], int | None]] = [PLATFORM.GetCurrentContext]
+    for library, name in (("libGL.so.1", "glXGetCurrentContext"), ("libEGL.so.1", "eglGetCurrentContext")):
+        try:
+            ask = getattr(ctypes.CDLL(library), name)
+        except (OSError, AttributeError):
+            continue
+        ask.restype, ask.argtypes = ctypes.c_void_p, []
+        found.append(ask)
+    return found
+
+
+if sys.platform.startswith("linux"):
+    # PyOpenGL asks GLX or EGL for the context, as the environment has it. Qt takes the other one on a screen without
+    # GLX, and on an X server of a Wayland session.
+    _ASKERS = _askers()
+
+    def _current_context() -> int:
+        return next((context for context in (ask() for ask in _ASKERS) if context), 0)
+
+    PLATFORM.GetCurrentContext = OpenGL.platform.GetCurrentContext = _current_context
+
 from OpenGL import GL  # noqa: E402
+from OpenGL.contextdata import getContext  # noqa: E402
+from OpenGL.error import Error as OpenGLError  # noqa: E402
 
 if _BY_EGL and _ASKED is None:
     # PyOpenGL has read it; a child process may have a screen and must choose for itself.
@@ -76,4 +104,4 @@ def check(step: str) -> None:
     raise RenderError(f"OpenGL reports '{name}' (0x{code:04x}) at: {step}. {hint}")
 
 
-__all__ = ["GL", "RenderError", "check"]
+__all__ = ["GL", "OpenGLError", "RenderError", "check", "getContext"]

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from PySide6.QtGui import QGuiApplication, QOffscreenSurface, QOpenGLContext
 
-from idol.render.gl import GL, SCREENLESS, RenderError
+from idol.render.gl import GL, SCREENLESS, RenderError, getContext
 from idol.render.surface_format import SAMPLES, gl_format
 
 # Values of the EGL 1.5 header.
@@ -51,9 +51,10 @@ def window_samples() -> int:
 
 
 def _works() -> bool:
-    """Whether the current context answers: on a screen without GLX Qt makes one that does not."""
+    """Whether the current context answers, and PyOpenGL finds it: on a screen without GLX Qt may make one that does
+    not."""
     try:
-        return bool(GL.glGetString(GL.GL_VERSION))
+        return bool(GL.glGetString(GL.GL_VERSION)) and bool(getContext())
     except Exception:  # PyOpenGL's own classes, and what its loader raises
         return False
 

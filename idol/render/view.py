@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from idol.avatar import Avatar
 from idol.render.camera import FRAMINGS, Camera, FramingName
-from idol.render.gl import RenderError
+from idol.render.gl import OpenGLError, RenderError
 from idol.render.hidden_context import window_samples
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
 from idol.render.renderer import AvatarRenderer, Background
@@ -30,6 +30,7 @@ FRAME = 0.033
 """Seconds between ticks until they have been measured."""
 LONGEST_LEAD = 0.12
 """Seconds: a window that stalls is no reason to look further ahead."""
+_REMEDY = "Install or update the graphics driver (Debian: libgl1 libegl1); she can still be heard."
 REST = FacePose(np.zeros(52, np.float32))
 
 
@@ -112,6 +113,10 @@ class AvatarView(QOpenGLWidget):
     def set_pose_source(self, source: PoseSource) -> None:
         """``source(now)`` is asked once a tick, ``now`` in ``time.monotonic()`` seconds."""
         self._pose = source
+
+    @property
+    def framing(self) -> FramingName:
+        return self._framing
 
     def set_framing(self, name: str) -> None:
         """``face``, ``bust`` or ``full``. Raises ValueError for anything else."""
@@ -222,6 +227,9 @@ class AvatarView(QOpenGLWidget):
         except RenderError as error:
             self._fail(str(error))
             return
+        except OpenGLError as error:
+            self._fail(f"OpenGL cannot be used on this screen ({error}), so she cannot be drawn. {_REMEDY}")
+            return
         self.frames_drawn += 1
 
     def _draw(self, width: int, height: int) -> None:
@@ -256,10 +264,7 @@ class AvatarView(QOpenGLWidget):
         super().paintEvent(event)
         if not self.isValid():
             self._no_gl = True
-            self._fail(
-                "OpenGL cannot be used here, so she cannot be drawn. Install or update the graphics driver "
-                "(Debian: libgl1 libegl1); she can still be heard."
-            )
+            self._fail(f"OpenGL cannot be used here, so she cannot be drawn. {_REMEDY}")
 
     # Camera
 

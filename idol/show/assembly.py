@@ -22,7 +22,7 @@ from idol.dialogue.conversation import Conversation
 from idol.dialogue.history import History
 from idol.dialogue.language_model import load_language_model, measure_speed
 from idol.dialogue.moderation import Blocklist
-from idol.dialogue.persona import Persona, default_persona, load_persona
+from idol.dialogue.persona import Persona, PersonaError, default_persona, load_persona
 from idol.dialogue.standby import StandbyLanguageModel
 from idol.face.behaviour import BehaviourMixer
 from idol.face.planner import RulePlanner
@@ -31,7 +31,7 @@ from idol.seams import LANGUAGES, Language, Sampling
 from idol.settings import Settings, data_dir
 from idol.show.cast import Engines, Notify, Tell
 from idol.show.health import make_monitor, watch_card_of
-from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file
+from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file, repairable
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
 from idol.show.understudies import VOICE, Understudies, check_voices, spare_llms, spare_voices, stage, stop_if
@@ -62,11 +62,26 @@ def make_show(
     """
 
     def load(notify: Notify, cancelled: Callable[[], bool]) -> Engines:
-        return _load(settings, health, notify, show.announce, cancelled, with_llm, seed, remember)
+        kept = history if history is not None else _open_history(settings)
+        return _load(settings, health, notify, show.announce, cancelled, with_llm, seed, kept)
 
+    history: History | None
+    try:
+        history = _open_history(settings) if remember else History(None)
+    except (PersonaError, OSError) as error:  # loading meets it again, and says so
+        log.warning("the chat history: %s", error)
+        history = None
     health = make_monitor(settings.health)
-    show = Show(load, BehaviourMixer(), yielding=pictured, health=health)
+    show = Show(load, BehaviourMixer(), yielding=pictured, health=health, history=history)
     return show
+
+
+def _persona(settings: Settings) -> Persona:
+    return load_persona(Path(settings.persona)) if settings.persona else default_persona()
+
+
+def _open_history(settings: Settings) -> History:
+    return History(data_dir() / "history" / f"{_persona(settings).name}.jsonl")
 
 
 def _load(
@@ -77,18 +92,18 @@ def _load(
     cancelled: Callable[[], bool],
     with_llm: bool,
     seed: int | None,
-    remember: bool,
+    history: History,
 ) -> Engines:
-    persona = load_persona(Path(settings.persona)) if settings.persona else default_persona()
+    persona = _persona(settings)
     device = open_device(settings.engines.runtime, notify)
     if device is not None:
         watch_card_of(device, health)
         try:
-            return _load_on(device, settings, persona, notify, tell, cancelled, with_llm, seed, remember, health)
+            return _load_on(device, settings, persona, notify, tell, cancelled, with_llm, seed, history, health)
         except TensorRTError as error:
             log.warning("the CPU takes over: %s", error)
             notify(f"the CPU takes over: {error.message}", None)
-    return _load_on(None, settings, persona, notify, tell, cancelled, with_llm, seed, remember, health)
+    return _load_on(None, settings, persona, notify, tell, cancelled, with_llm, seed, history, health)
 
 
 def open_device(wanted: str, notify: Notify) -> Device | None:
@@ -116,24 +131,25 @@ def _load_on(
     cancelled: Callable[[], bool],
     with_llm: bool,
     seed: int | None,
-    remember: bool,
+    history: History,
     health: HealthMonitor | None = None,
 ) -> Engines:
     with ExitStack() as owned:
         if device is not None:
             owned.callback(device.close)
         notify("voice", None)
-        voice = load_voice(
-            files_dir() / VOICE, threads=settings.llm.threads, progress=stage(notify, "voice"), device=device,
-            cancelled=cancelled,
-        )  # fmt: skip
+        with repairable(VOICE):
+            voice = load_voice(
+                files_dir() / VOICE, threads=settings.llm.threads, progress=stage(notify, "voice"), device=device,
+                cancelled=cancelled,
+            )  # fmt: skip
         owned.callback(voice.close)
         check_voices(settings, voice)
         llm, name = _load_llm(settings, notify, cancelled, device) if with_llm else (None, "")
         if llm is not None:
             owned.callback(llm.close)
         voices = StandbySynthesiser(voice, *spare_voices(settings, files_dir() / VOICE, device))
-        conversation = _conversation(settings, persona, llm, seed, remember)
+        conversation = _conversation(settings, persona, llm, seed, history)
         chores: list[Callable[[], None]] = []
         crew = Understudies(
             settings, conversation, llm, voices, tell, model=model_file(name) if name else None, name=name,
@@ -166,13 +182,13 @@ def _release(device: Device) -> None:
 
 
 def _conversation(
-    settings: Settings, persona: Persona, llm: StandbyLanguageModel | None, seed: int | None, remember: bool
+    settings: Settings, persona: Persona, llm: StandbyLanguageModel | None, seed: int | None, history: History
 ) -> Conversation:
     return Conversation(
         llm,
         persona,
         blocklist=Blocklist.with_file(data_dir() / "blocklist.txt"),
-        history=History(data_dir() / "history" / f"{persona.name}.jsonl" if remember else None),
+        history=history,
         sampling=Sampling(
             temperature=settings.llm.temperature,
             top_p=settings.llm.top_p,
@@ -213,14 +229,15 @@ def _load_llm(
         if wanted == "auto" and not last and slow:
             continue
         try:
-            model = load_language_model(
-                path,
-                threads=settings.llm.threads,
-                context=settings.llm.context,
-                progress=stage(notify, "language model"),
-                cancelled=cancelled,
-                device=device,
-            )
+            with repairable(name):
+                model = load_language_model(
+                    path,
+                    threads=settings.llm.threads,
+                    context=settings.llm.context,
+                    progress=stage(notify, "language model"),
+                    cancelled=cancelled,
+                    device=device,
+                )
         except OutOfMemory as error:
             if wanted != "auto" or last:
                 raise

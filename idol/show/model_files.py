@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from engines.catalogue import load_catalogue
+from engines.errors import ModelFileError
 from engines.models.decoder_config import KNOWN_ARCHITECTURES
 from engines.store import files_dir
 
@@ -26,15 +30,34 @@ def model_file(name: str) -> Path | None:
     return next(iter(sorted(folder.glob("*.gguf"))), None)
 
 
+def is_mind(name: str) -> bool:
+    """Whether ``name`` is a language model of the catalogue."""
+    model = load_catalogue().models.get(name)
+    return model is not None and model.family in KNOWN_ARCHITECTURES
+
+
 def fetch_remedy(name: str) -> str:
     """What to do when ``name`` is not on this machine."""
     from engines.added import added_models
-    from engines.catalogue import load_catalogue
 
-    known = [model.id for model in load_catalogue().models.values() if model.family in KNOWN_ARCHITECTURES]
-    if name in known:
+    if is_mind(name):
         return f"Fetch it: main.py models fetch {name}."
-    return f"Choose one of {', '.join([*known, *added_models()])}, or a .gguf file."
+    known = [*filter(is_mind, load_catalogue().models), *added_models()]
+    here = [other for other in known if other != name and model_file(other) is not None]
+    if not here:
+        return "Fetch one: main.py models fetch default. Or add your own: main.py models add FILE."
+    return f"Choose one of {', '.join(here)}, or a .gguf file."
+
+
+@contextmanager
+def repairable(name: str) -> Iterator[None]:
+    """Where a file of the catalogue's ``name`` turns out to be damaged inside, the error says how to get it again."""
+    try:
+        yield
+    except ModelFileError as error:
+        if name not in load_catalogue().models:
+            raise
+        raise ModelFileError(error.message, f"Fetch it again: main.py models verify --repair {name}") from error
 
 
 def smaller_models(path: Path) -> list[tuple[str, Path]]:

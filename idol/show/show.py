@@ -17,6 +17,7 @@ from functools import partial
 from queue import SimpleQueue
 
 from engines.health import HealthMonitor, Pressure
+from idol.dialogue.history import History, PastLine
 from idol.seams import Emotion, FaceMixer, FacePose, Turn
 from idol.show.cast import Engines, Load, followed
 from idol.show.interface import (
@@ -50,7 +51,7 @@ class Show:
     """Implements ``ShowInterface``. ``load`` runs on the worker; ``mixer`` on whichever thread asks for poses.
 
     ``yielding``: there is a picture beside the engines, which gets a core before they do. ``health`` is
-    started and closed with the show.
+    started and closed with the show. ``history``, the mind's own, gets each line when it is submitted.
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class Show:
         queue_capacity: int = 32,
         yielding: bool = False,
         health: HealthMonitor | None = None,
+        history: History | None = None,
     ) -> None:
         self._load = load
+        self._history = history
         self._yielding = yielding
         self.health = health
         self._mixer = mixer
@@ -116,7 +119,22 @@ class Show:
         if not any(character.isprintable() and not character.isspace() for character in text):
             raise ValueError("The line is empty. Type what she should answer.")
         with self._lock:
-            return self._queue.put(text, source, self._generation).id
+            turn = self._queue.put(text, source, self._generation)
+        self._note(turn)
+        return turn.id
+
+    def earlier(self, limit: int) -> list[PastLine]:
+        """The last ``limit`` lines of the kept chat, oldest first."""
+        return self._history.recent(limit) if self._history is not None else []
+
+    def _note(self, turn: Turn) -> None:
+        """Whatever happens to the answer, the line is kept. Texts to be read aloud are no chat."""
+        if self._history is None or turn.source == "say":
+            return
+        try:
+            self._history.note(turn.id, turn.text)
+        except OSError as error:  # told when the answer cannot be written either
+            log.warning("a line could not be kept: %s", error)
 
     def cancel(self) -> None:
         """Silence at once; the running turn and all queued ones end as cancelled."""
@@ -272,6 +290,8 @@ class Show:
             if self._forget_asked.is_set():
                 self._forget_asked.clear()
                 engines.mind.forget()
+                for turn in self._queue.waiting:
+                    self._note(turn)  # the new conversation begins with them
             idle = self._residence.settle("llm", "voice") or idle
             idle = self._look_after_the_card(engines) or idle
             taken = self._queue.take(timeout=0.1)

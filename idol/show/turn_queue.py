@@ -48,5 +48,11 @@ class TurnQueue:
             self._turns.clear()
             return dropped
 
+    @property
+    def waiting(self) -> list[Turn]:
+        """The lines that wait, oldest first."""
+        with self._changed:
+            return [turn for turn, _ in self._turns]
+
     def __len__(self) -> int:
         return len(self._turns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -19,24 +20,28 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from idol.dialogue.history import PastLine
 from idol.ui.strings import tr
 
 _KEEP = 300
 _SHOWN = 4000
 """Characters of one message that are shown; more would make the layout slow."""
 
+_AT_END = 24
+"""Pixels from the end that still count as being there."""
+
 
 class Message(QFrame):
-    """One bubble. Text only: nothing a viewer types is ever read as markup."""
+    """One bubble. Text only: nothing a viewer types is ever read as markup. ``at`` is ``time.time()`` in seconds."""
 
-    def __init__(self, who: str, text: str, kind: str, source: str = "") -> None:
+    def __init__(self, who: str, text: str, kind: str, source: str = "", at: float | None = None) -> None:
         super().__init__()
         self.setObjectName(kind)
         self._text = ""
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(13, 8, 13, 9)
         column.setSpacing(3)
-        self._meta = QLabel(f"{who}  ·  {time.strftime('%H:%M')}" + (f"  ·  {source}" if source else ""))
+        self._meta = QLabel("  ·  ".join(part for part in (who, _moment(at), source) if part))
         self._meta.setObjectName("meta")
         self._meta.setVisible(bool(who))
         self._body = QLabel()
@@ -58,9 +63,21 @@ class Message(QFrame):
         self._body.setText("\u200b".join(_chunks(shown)))
         self.setVisible(bool(self._text))
 
+    def add(self, widget: QWidget) -> None:
+        """Put ``widget`` below the text."""
+        self._column.addWidget(widget)
+
     def mark(self, note: str) -> None:
         self._meta.setText(f"{self._meta.text()}  ·  {note}")
         self._meta.show()
+
+
+def _moment(at: float | None) -> str:
+    """The time of day, with the date when that was another day; empty for 0, which is unknown."""
+    if at == 0:
+        return ""
+    then, today = time.localtime(at), time.localtime()
+    return time.strftime("%H:%M" if then[:3] == today[:3] else "%Y-%m-%d %H:%M", then)
 
 
 def _chunks(text: str) -> list[str]:
@@ -119,7 +136,10 @@ class ChatPanel(QWidget):
         self._area.setWidgetResizable(True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setWidget(inner)
-        self._area.verticalScrollBar().rangeChanged.connect(self._to_end)
+        self._following = True
+        bar = self._area.verticalScrollBar()
+        bar.rangeChanged.connect(self._to_end)
+        bar.valueChanged.connect(self._moved)
         self.line = LineEdit()
         self.line.setPlaceholderText(tr("Say something to her…"))
         self.line.setFixedHeight(68)
@@ -162,9 +182,25 @@ class ChatPanel(QWidget):
     def messages(self) -> list[Message]:
         return self._messages
 
+    def add_earlier(self, lines: Sequence[PastLine]) -> None:
+        """Lines of a kept chat, oldest first; those without an answer are marked."""
+        for line in lines:
+            mine = Message(tr("You"), line.text, "mine", at=line.at)
+            self._add(mine, right=True)
+            if line.reply:
+                self._add(Message(self._name, line.reply, "hers", at=line.at))
+            else:
+                mine.mark(tr("not answered"))
+
     def add_line(self, text: str, source: str = "") -> None:
-        """A line of the streamer's or a viewer's."""
+        """A line of the streamer's or a viewer's, scrolled into view wherever the chat was."""
+        self._follow()
         self._add(Message(tr("You"), text, "mine", "" if source == "chat" else source), right=True)
+
+    def _follow(self) -> None:
+        self._following = True
+        bar = self._area.verticalScrollBar()
+        bar.setValue(bar.maximum())
 
     def begin_reply(self, turn_id: int) -> None:
         message = Message(self._name, "", "hers")
@@ -188,6 +224,15 @@ class ChatPanel(QWidget):
     def add_notice(self, text: str, *, bad: bool = False) -> None:
         self._add(Message("", text, "bad" if bad else "notice"))
 
+    def add_offer(self, text: str, label: str, do: Callable[[], None]) -> QPushButton:
+        """A notice with a button, which is returned."""
+        message = Message("", text, "notice")
+        button = QPushButton(label)
+        button.clicked.connect(lambda _checked=False: do())
+        message.add(button)
+        self._add(message)
+        return button
+
     def give_back(self, text: str) -> None:
         """Put a line that was refused back into the field, if nothing else was typed."""
         if not self.line.toPlainText():
@@ -209,17 +254,20 @@ class ChatPanel(QWidget):
                 row_layout.deleteLater()
 
     def _to_end(self, _low: int, high: int) -> None:
-        bar = self._area.verticalScrollBar()
-        if high - bar.value() < bar.pageStep() + 200:
-            bar.setValue(high)
+        """What is there grew or shrank: whoever was at the end stays there, whoever read further up does too."""
+        if self._following:
+            self._area.verticalScrollBar().setValue(high)
+
+    def _moved(self, value: int) -> None:
+        self._following = value >= self._area.verticalScrollBar().maximum() - _AT_END
 
     def _send(self) -> None:
         text = self.line.toPlainText()
         if not text.strip():
             return
         self.line.clear()
-        self._save_draft()
         self.submitted.emit(text)
+        self._save_draft()  # after it: the line is kept elsewhere by now, or has been given back
 
     def _save_draft(self) -> None:
         if self._draft is None:

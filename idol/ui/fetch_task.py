@@ -6,20 +6,22 @@ import threading
 
 from PySide6.QtCore import QObject, Signal
 
+from engines.catalogue import load_catalogue
 from engines.errors import Cancelled, EngineError
-from engines.fetch import FetchProgress, fetch_set
+from engines.fetch import Fetcher, FetchProgress
 
 
 class FetchTask(QObject):
-    """``progress(FetchProgress)``, then one of ``done()`` or ``failed(message)``; all on the main thread."""
+    """Fetches what is missing of ``names``, sets and ids of the catalogue. ``progress(FetchProgress)``, then one of
+    ``done()`` or ``failed(message)``; all on the main thread."""
 
     progress = Signal(object)
     done = Signal()
     failed = Signal(str)
 
-    def __init__(self, name: str, parent: QObject | None = None) -> None:
+    def __init__(self, *names: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._name = name
+        self._names = names
         self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._run, name="idol-fetch", daemon=True)
 
@@ -37,7 +39,7 @@ class FetchTask(QObject):
 
     def _run(self) -> None:
         try:
-            fetch_set(self._name, self._on_progress, self._cancelled.is_set)
+            Fetcher(load_catalogue().select(self._names), self._on_progress, self._cancelled.is_set).run()
         except Cancelled as error:
             self.failed.emit(str(error))
         except EngineError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from idol.avatar import Avatar, AvatarError, load_avatar
+from idol.dialogue.history import PastLine
 from idol.render import AvatarView
 from idol.seams import LANGUAGES, FacePose
 from idol.settings import Settings, data_dir, save_settings
@@ -58,7 +59,11 @@ _STATES = {
 
 
 class MainWindow(QMainWindow):
-    """``show`` is started by the caller; the window closes it. ``voices`` lists a language's voices when loaded."""
+    """``show`` is started by the caller; the window closes it. ``voices`` lists a language's voices when loaded.
+
+    ``settings`` are this run's; ``kept`` (by default the same) are those of the file, which gets only what the user
+    changes in the window. ``earlier`` are the last lines of the kept chat, oldest first.
+    """
 
     def __init__(
         self,
@@ -69,12 +74,15 @@ class MainWindow(QMainWindow):
         forget: Callable[[], None] | None = None,
         voices: Callable[[str], tuple[str, ...]] | None = None,
         models: Callable[[], list[str]] | None = None,
+        kept: Settings | None = None,
+        earlier: Sequence[PastLine] = (),
     ) -> None:
         super().__init__()
         from idol.ui.chat_panel import ChatPanel
 
         self._show = show
         self._settings = settings
+        self._kept = kept if kept is not None else settings
         self._default_avatar = default_avatar
         self._forget = forget
         self._voices = voices
@@ -90,6 +98,7 @@ class MainWindow(QMainWindow):
         self.overlay = Overlay(self.view)
         self.overlay.setVisible(settings.ui.overlay)
         self.chat = ChatPanel("Mira", data_dir() / "draft.txt")
+        self.chat.add_earlier(earlier)
         self.chat.submitted.connect(self._submit)
         self.chat.stopped.connect(self._cancel)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -130,6 +139,9 @@ class MainWindow(QMainWindow):
         self._dot.setObjectName("dot")
         self._state = QLabel(tr("Loading"))
         self._state.setObjectName("state")
+        self._state.setMinimumWidth(60)  # a long text is cut, and does not widen the window
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._progress = QProgressBar()
         self._progress.setTextVisible(False)
         self._progress.setFixedWidth(180)
@@ -162,12 +174,15 @@ class MainWindow(QMainWindow):
         self._stage = self._add(view, "Stage only", self._set_stage, QKeySequence("F11"), checkable=True)
         self._overlay_action = self._add(view, "Overlay", self._set_overlay, QKeySequence("F3"), checkable=True)
         self._overlay_action.setChecked(self._settings.ui.overlay)
+        self._overlay_action.triggered.connect(lambda on: self._keep("ui", "overlay", on))
         view.addSeparator()
+        framings, colours = QActionGroup(self), QActionGroup(self)
         for text, framing in (("Face", "face"), ("Bust", "bust"), ("Full body", "full")):
-            self._add(view, text, lambda name=framing: self.view.set_framing(name))
+            self._choice(view, framings, text, framing == self.view.framing, self.view.set_framing, framing)
         backgrounds = view.addMenu(tr("Background"))
         for text, colour in _BACKGROUNDS.items():
-            self._add(backgrounds, text, lambda chosen=colour: self._set_background(chosen))
+            chosen = QColor(colour) == QColor(self._settings.avatar.background)
+            self._choice(backgrounds, colours, text, chosen, self._set_background, colour)
         chat = self.menuBar().addMenu(tr("Chat"))
         self._add(chat, "Stop", self._cancel)
         self._add(chat, "Start a new conversation", self._start_anew)
@@ -175,7 +190,7 @@ class MainWindow(QMainWindow):
         self._voice_menu.aboutToShow.connect(self._fill_voices)
         self._model_menu = self.menuBar().addMenu(tr("Mind"))
         self.mind = ModelMenu(
-            self._model_menu, self._show, self._settings, self._models or list,
+            self._model_menu, self._show, self._kept, self._models or list,
             say=lambda text: self.chat.add_notice(text), save=self._save,
         )  # fmt: skip
         about = self.menuBar().addMenu(tr("Help"))
@@ -202,6 +217,15 @@ class MainWindow(QMainWindow):
         self.addAction(action)  # shortcuts work while the menu bar is hidden too
         return action
 
+    def _choice(
+        self, menu: QMenu, group: QActionGroup, text: str, chosen: bool, do: Callable[[str], None], value: str
+    ) -> None:
+        """One of several of which one is ticked; ``do(value)`` when it is taken."""
+        action = self._add(menu, text, lambda _on: None, checkable=True)
+        group.addAction(action)
+        action.setChecked(chosen)
+        action.triggered.connect(lambda _on: do(value))
+
     def _fill_voices(self) -> None:
         self._voice_menu.clear()
         names = {"en": "English", "zh": "Chinese", "ja": "Japanese"}
@@ -224,14 +248,14 @@ class MainWindow(QMainWindow):
         try:
             avatar: Avatar = load_avatar(path)
         except (AvatarError, OSError) as error:
-            self.chat.add_notice(f"{path.name}: {error}", bad=True)
+            text = str(error)
+            self.chat.add_notice(text if path.name in text else f"{path.name}: {text}", bad=True)
             if path != self._default_avatar and self.view.avatar is None:
                 return self.open_avatar(self._default_avatar)
             return False
         self.view.set_avatar(avatar)
         if keep:
-            self._settings.avatar.path = "" if path == self._default_avatar else str(path)
-            self._save()
+            self._keep("avatar", "path", "" if path == self._default_avatar else str(path))
         return True
 
     def _choose_avatar(self) -> None:
@@ -266,13 +290,10 @@ class MainWindow(QMainWindow):
 
     def _set_overlay(self, on: bool) -> None:
         self.overlay.setVisible(on)
-        self._settings.ui.overlay = on
-        self._save()
 
     def _set_background(self, colour: str) -> None:
         self.view.set_background(QColor(colour))
-        self._settings.avatar.background = colour
-        self._save()
+        self._keep("avatar", "background", colour)
 
     # -- the chat ------------------------------------------------------------------------------------------------
 
@@ -328,11 +349,17 @@ class MainWindow(QMainWindow):
             self.chat.add_notice(event.sentence, bad=event.level == "error")
             if event.level == "error" and not self._ready:
                 self._progress.setVisible(False)
+                self._action.setVisible(False)
+                self._say_state("\n".join(dict.fromkeys((event.text.removesuffix(event.remedy).strip(), event.remedy))))
         elif isinstance(event, ClauseSpoken):
             pass  # captions will follow it
 
+    def _say_state(self, text: str) -> None:
+        self._state.setText(text.strip())
+        self._state.setToolTip(text.strip())
+
     def _loading(self, text: str, fraction: float | None) -> None:
-        self._state.setText(text)
+        self._say_state(text)
         self._progress.setVisible(True)
         self._progress.setRange(0, 0 if fraction is None else 1000)
         if fraction is not None:
@@ -354,19 +381,23 @@ class MainWindow(QMainWindow):
     # -- settings ------------------------------------------------------------------------------------------------
 
     def _set_volume(self, percent: int) -> None:
-        self._settings.audio.volume = percent / 100
         set_volume = getattr(self._show, "set_volume", None)
         if set_volume is not None:
             set_volume(percent / 100)
-        self._save()
+        self._keep("audio", "volume", percent / 100)
 
     def _set_voice(self, language: str, name: str) -> None:
-        setattr(self._settings.voice, language, name)
+        self._keep("voice", language, name)
+
+    def _keep(self, section: str, key: str, value: object) -> None:
+        """The user's choice, for this run and in the file."""
+        for settings in (self._settings, self._kept):
+            setattr(getattr(settings, section), key, value)
         self._save()
 
     def _save(self) -> None:
         try:
-            save_settings(self._settings)
+            save_settings(self._kept)
         except OSError as error:
             self.chat.add_notice(f"The settings could not be saved: {error}.")
 
@@ -383,7 +414,7 @@ class MainWindow(QMainWindow):
         self._dot.setStyleSheet(f"color: {_DOTS[snapshot.state]}")
         if self._ready and self._progress.isHidden():
             model = next((r.model for r in snapshot.runtimes if r.engine == "llm"), "")
-            self._state.setText(f"{tr(_STATES[snapshot.state])}   ·   {model}   ·   {snapshot.output}")
+            self._say_state(f"{tr(_STATES[snapshot.state])}   ·   {model}   ·   {snapshot.output}")
         if self.overlay.isVisible():
             self.overlay.show_state(snapshot, self.clock.stats)
 

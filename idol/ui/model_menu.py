@@ -16,7 +16,8 @@ AUTO = "auto"
 
 class ModelMenu:
     """Fills ``menu`` when it is opened. ``models`` names what is installed, ``say`` shows the user a sentence, ``save``
-    writes the settings: a choice is kept there only after it has taken place. The tick is on what really runs.
+    writes ``settings``, those of the file: a choice is kept there only after it has taken place. The tick is on what
+    really runs.
     """
 
     def __init__(

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idol.audio import SpeechOutput, open_output
+from idol.audio.backends import PacedSilence
 from idol.seams import SAMPLE_RATE, Output
 from idol.settings import AudioSettings
 from tests.audio.fakes import Clock, FakeDevice, Socket, seconds_of
@@ -267,6 +268,16 @@ def test_silence_can_be_chosen() -> None:
     output.start()
     assert "chosen in the settings" in output.description
     output.close()
+
+
+def test_chosen_silence_is_no_sound_that_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[str] = []
+    output = SpeechOutput(lambda: PacedSilence("chosen"), retry_seconds=0.01, on_change=told.append)
+    with caplog.at_level("INFO"):
+        output.start()
+        time.sleep(0.2)
+        output.close()
+    assert told == [] and "back" not in caplog.text
 
 
 STEPS = st.lists(

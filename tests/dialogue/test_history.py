@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from idol.dialogue.history import History
+from idol.dialogue.history import History, PastLine
 from idol.dialogue.prompt import Exchange
 
 ONE, TWO = Exchange("hi", "Hello!", "en"), Exchange("再见", "拜拜！🎤", "zh")
@@ -117,3 +117,52 @@ def test_a_write_that_fails_says_so_and_is_remembered_all_the_same(tmp_path: Pat
     with pytest.raises(OSError):
         history.add(ONE)
     assert list(history.exchanges) == [ONE]
+
+
+def said(history: History, limit: int = 50) -> list[tuple[str, str]]:
+    return [(line.text, line.reply) for line in history.recent(limit)]
+
+
+def test_a_line_that_waits_is_on_the_disk_and_in_no_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "deep/h.jsonl"
+    history = History(path)
+    history.add(ONE)
+    history.note(1, "are  you there?")
+    again = History(path)
+    assert said(again) == said(history) == [("hi", "Hello!"), ("are  you there?", "")]
+    assert list(again.exchanges) == list(history.exchanges) == [ONE] and again.skipped == 0
+    history.note(2, "and you?")
+    history.add(Exchange("are you there?", "Yes!", "en"), 1)
+    assert said(History(path)) == said(history)
+    assert said(history) == [("hi", "Hello!"), ("are  you there?", "Yes!"), ("and you?", "")]
+    assert [e.user for e in History(path).exchanges] == ["hi", "are you there?"]
+    later = History(path)
+    later.note(2, "the second line of another start")
+    assert said(History(path), 2) == [("and you?", ""), ("the second line of another start", "")]
+
+
+def test_rows_without_a_waiting_line_are_read_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    path.write_text('{"at": 5.5, "language": "en", "user": "hi", "reply": "Hello!"}\n', encoding="utf-8")
+    history = History(path)
+    assert list(history.exchanges) == [ONE] and history.recent(9) == [PastLine("hi", "Hello!", 5.5)]
+
+
+@pytest.mark.parametrize("row", ['{"line": 5}', '{"line": "a", "user": "x", "reply": "y"}', "5", '{"at": {}}'])
+def test_odd_rows_of_waiting_lines_are_skipped(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "h.jsonl"
+    path.write_text(row + "\n", encoding="utf-8")
+    history = History(path)
+    assert history.skipped == 1 and history.recent(9) == [] and not history.exchanges
+
+
+def test_the_last_lines_are_held_and_forgotten_ones_are_not(tmp_path: Path) -> None:
+    history = History(tmp_path / "h.jsonl", keep=3)
+    for number in range(5):
+        history.note(number, str(number))
+    assert said(history) == [("2", ""), ("3", ""), ("4", "")] and said(history, 1) == [("4", "")]
+    assert history.recent(0) == []
+    history.forget()
+    assert said(history) == said(History(tmp_path / "h.jsonl")) == []
+    history.note(4, "4")
+    assert said(History(tmp_path / "h.jsonl")) == [("4", "")]

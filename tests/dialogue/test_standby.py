@@ -327,6 +327,7 @@ def test_the_beginning_counts_among_the_tokens(model_path: object) -> None:
     model_path("smollm2-135m")  # type: ignore[operator]
     model = load_language_model(SMOLLM, threads=2, context=512)
     messages = [ChatMessage("user", "Count from one to twenty.")]
+    assert model.info.model == "SmolLM2-135M-Instruct"  # as the catalogue has it, not as the file
     said = "One, two, three, four,"
     rest = "".join(model.generate(messages, Sampling(temperature=0.0, max_tokens=12), never, said))
     assert model.last_stats is not None and 0 < model.last_stats.decoded_tokens <= 12 - 7

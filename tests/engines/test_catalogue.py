@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.catalogue import load_catalogue, model_path, parse_catalogue
+from engines.catalogue import catalogue_title, load_catalogue, model_path, parse_catalogue
 from engines.errors import EngineError
 from tests.engines.fetch_world import HUB, entry, members
 
@@ -82,3 +82,13 @@ def test_a_model_of_one_file_is_that_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert model_path("mine") == Path("/somewhere/mine.gguf")
     with pytest.raises(EngineError):
         model_path("nobody")
+
+
+def test_files_of_the_catalogue_go_by_its_titles(tmp_path: Path) -> None:
+    models = load_catalogue().models
+    assert models["qwen2.5-coder-0.5b"].title == "Qwen2.5-Coder-0.5B-Instruct"
+    assert models["smollm2-135m"].title == "SmolLM2-135M-Instruct" and models["kokoro"].title == "Kokoro-82M v1.0"
+    assert all(4 < len(model.title) < 32 for model in models.values())
+    mind = models["smollm2-135m"]
+    assert catalogue_title(mind.folder / mind.files[0].name) == mind.title
+    assert catalogue_title(tmp_path / mind.files[0].name) == "" == catalogue_title(mind.folder / "mine.gguf")

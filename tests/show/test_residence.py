@@ -485,7 +485,9 @@ def test_a_reply_goes_on_with_another_model_in_a_whole_show(model_path: Callable
         row = show.book.last
         assert row is not None and row.reason == "done", row
         (notice,) = [event for event in events if isinstance(event, Notice)]
-        assert notice.level == "warning" and "Smollm2" in notice.text and "the kernel broke" in notice.text
+        assert (
+            notice.level == "warning" and "SmolLM2-135M-Instruct" in notice.text and "the kernel broke" in notice.text
+        )
         assert "Qwen2.5" in notice.text and show.overlay().runtimes[0].model.startswith("Qwen2.5")
         words = row.reply.split()
         assert row.reply.rstrip()[-1] in ".!?…" and len(words) > 6

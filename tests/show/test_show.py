@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from engines.errors import EngineError
+from idol.dialogue.history import History
 from idol.seams import SAMPLE_RATE
+from idol.settings import Settings
+from idol.show.assembly import make_show
 from idol.show.cast import Engines
 from idol.show.interface import ClauseSpoken, Notice, Ready, ReplyText, ShowEvent, TurnEnded, TurnStarted
 from idol.show.show import Show
@@ -220,3 +225,52 @@ def test_loading_that_fails_is_said_and_the_show_still_closes() -> None:
     with pytest.raises(ValueError, match="not running"):
         show.submit("hi")
     show.close()
+
+
+def test_a_line_is_kept_when_it_is_submitted() -> None:
+    show = make_show(Settings(), remember=True)
+    show.submit("answer me")
+    show.submit("read this aloud", "say")
+    again = make_show(Settings(), remember=True)  # as after a kill: nothing was closed
+    assert [(line.text, line.reply) for line in again.earlier(50)] == [("answer me", "")]
+    assert make_show(Settings()).earlier(50) == []
+    show.close()
+    again.close()
+
+
+def test_lines_that_wait_belong_to_the_conversation_begun_after_them(tmp_path: Path) -> None:
+    history = History(tmp_path / "h.jsonl")
+    mind, output = FakeMind(["One. "]), FakeOutput()
+    go = threading.Event()
+
+    def forget() -> None:
+        history.forget()
+        go.set()
+
+    mind.forget = forget  # type: ignore[method-assign]
+    line = SpeechLine(output, FakePlanner(), FakeTrack())
+    show = Show(
+        lambda notify, cancelled: Engines(mind, FakeVoice(), line, lambda language: "tone"), FakeMixer(),
+        history=history,
+    )  # fmt: skip
+    show.submit("late")
+    show.forget()
+    show.start()
+    assert go.wait(5)
+    show.close()
+    assert [line.text for line in History(tmp_path / "h.jsonl").recent(5)] == ["late"]
+
+
+def test_a_history_that_cannot_be_read_is_said_by_the_show(tmp_path: Path) -> None:
+    settings = Settings()
+    settings.persona = str(tmp_path / "none.toml")
+    show = make_show(settings, remember=True)
+    told: list[ShowEvent] = []
+    show.subscribe(told.append)
+    show.submit("hi")
+    show.start()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not any(isinstance(event, Notice) for event in told):
+        time.sleep(0.01)
+    show.close()
+    assert any(isinstance(event, Notice) and "none.toml" in event.text for event in told)

@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from idol.dialogue.history import PastLine
 from idol.settings import Settings, data_dir, load_settings
 from idol.show.interface import Loading, Notice, Ready, ReplyText, TurnEnded, TurnStarted
 from idol.ui.main_window import MainWindow
@@ -108,6 +109,20 @@ def test_loading_and_failing_are_told(qtbot: QtBot, window: MainWindow, show: Fa
     assert not window._progress.isVisible()
 
 
+def test_what_failed_stays_in_the_status_line_with_the_remedy(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    width = window.minimumSizeHint().width()
+    show.send(Loading("loading the voice", 0.5))
+    text, remedy = "mind.gguf is damaged: " + "it ends too soon " * 30, "Fetch it again: main.py models fetch mind"
+    show.state = "failed"
+    show.send(Notice("error", f"{text}. {remedy}", remedy))
+    qtbot.waitUntil(lambda: remedy in window._state.text())
+    qtbot.wait(600)  # the status is looked at four times a second
+    assert window._state.text() == f"{text}.\n{remedy}" == window._state.toolTip()
+    assert window.minimumSizeHint().width() <= width
+    show.send(Loading("another try", None))
+    qtbot.waitUntil(lambda: "another try" in window._state.text())
+
+
 def test_the_status_names_model_and_output(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
     show.send(Ready(()))
     qtbot.waitUntil(lambda: "Qwen" in window._state.text() and "speakers" in window._state.text())
@@ -130,7 +145,7 @@ def test_a_broken_avatar_leaves_the_old_one(window: MainWindow, tmp_path: Path) 
     broken.write_bytes(GODETTE.read_bytes()[:5000])
     assert before is not None and not window.open_avatar(broken, keep=True)
     assert window.view.avatar is before
-    assert any(text.startswith("broken.vrm: ") for text in texts(window))
+    assert any(text.startswith("broken.vrm") and text.count("broken.vrm") == 1 for text in texts(window))
     assert load_settings()[0].avatar.path == ""
 
 
@@ -159,6 +174,31 @@ def test_volume_and_voice_are_kept(window: MainWindow, show: FakeShow) -> None:
     assert message == "" and kept.audio.volume == 0.4 and kept.voice.en == "af_sky"
 
 
+def test_what_only_this_run_is_told_is_not_kept(qtbot: QtBot, show: FakeShow) -> None:
+    kept = Settings()
+    kept.voice.ja = "jf_tebukuro"
+    run = kept.model_copy(deep=True)
+    run.audio.output, run.llm.model, run.avatar.path = "none", "small", str(GODETTE)
+    made = MainWindow(show, run, GODETTE, kept=kept, models=lambda: ["small", "medium"])
+    qtbot.addWidget(made)
+    made.set_overlay(True)
+    assert made.overlay.isVisibleTo(made.view) and load_settings()[0] == Settings()
+    made._set_voice("en", "af_sky")
+    made._volume.setValue(40)
+    kept_on_disk = load_settings()[0]
+    assert kept_on_disk.audio.output == "" and kept_on_disk.llm.model == "auto" and kept_on_disk.avatar.path == ""
+    assert not kept_on_disk.ui.overlay and kept_on_disk.voice.ja == "jf_tebukuro"
+    assert kept_on_disk.voice.en == run.voice.en == "af_sky"
+    assert kept_on_disk.audio.volume == run.audio.volume == 0.4
+    show.chosen = {"llm": "small"}
+    made.mind.choose("small")  # it runs already, by this run's option; now the user wants it
+    assert load_settings()[0].llm.model == "small"
+    made._overlay_action.trigger()
+    made._overlay_action.trigger()
+    assert load_settings()[0].ui.overlay
+    made.close()
+
+
 def test_menus_list_voices_and_models(window: MainWindow) -> None:
     window._fill_voices()
     window.mind.fill()
@@ -166,6 +206,35 @@ def test_menus_list_voices_and_models(window: MainWindow) -> None:
     assert "small" in names
     english = window._voice_menu.actions()[0].menu()
     assert [action.text() for action in english.actions()] == ["af_heart", "af_sky"]  # type: ignore[union-attr]
+
+
+def test_menus_tick_what_is_chosen(window: MainWindow) -> None:
+    def ticked(name: str) -> list[str]:
+        actions = {action.text(): action for action in window.actions()}
+        group = actions[name].actionGroup()
+        assert group is not None
+        return [action.text() for action in group.actions() if action.isChecked()]
+
+    assert ticked("Face") == ["Bust"] and ticked("Dark") == ["Dark"]
+    choices = {action.text(): action for action in window.actions()}
+    choices["Full body"].trigger()
+    choices["Green screen"].trigger()
+    assert ticked("Face") == ["Full body"] and ticked("Dark") == ["Green screen"]
+    assert window.view.framing == "full" and load_settings()[0].avatar.background == "#00b140"
+    window._fill_voices()
+    english = window._voice_menu.actions()[0].menu()
+    assert [a.text() for a in english.actions() if a.isChecked()] == ["af_heart"]  # type: ignore[union-attr]
+
+
+def test_the_kept_chat_is_shown_at_the_start(qtbot: QtBot, show: FakeShow) -> None:
+    earlier = [PastLine("hi", "Hello!", time.time()), PastLine("old", "Yes?", 86400.0), PastLine("lost", "", 0)]
+    made = MainWindow(show, Settings(), GODETTE, earlier=earlier)
+    qtbot.addWidget(made)
+    assert texts(made) == ["hi", "Hello!", "old", "Yes?", "lost"]
+    metas = [message._meta.text() for message in made.chat.messages]
+    assert metas[0].startswith("You  ·  ") and metas[1].startswith("Mira") and "1970-01-02" in metas[2]
+    assert metas[4] == "You  ·  not answered" and not any("not answered" in meta for meta in metas[:4])
+    made.close()
 
 
 def test_the_draft_survives(qtbot: QtBot, show: FakeShow, window: MainWindow) -> None:
@@ -196,3 +265,50 @@ def test_a_long_evening_of_chat_stays_bounded_and_quick(qtbot: QtBot, window: Ma
         longest = max(longest, time.perf_counter() - started)
     assert len(texts(window)) <= 300
     assert longest < 0.5, "the window stalled"
+
+
+def at_end(window: MainWindow) -> bool:
+    bar = window.chat._area.verticalScrollBar()
+    return bar.maximum() > 0 and bar.value() == bar.maximum()
+
+
+def turn(show: FakeShow, window: MainWindow, text: str, answer: str) -> None:
+    number = len(show.lines) + 1
+    window.say(text)
+    show.send(TurnStarted(number, text, "chat", 0.0))
+    show.send(ReplyText(number, answer))
+    show.send(TurnEnded(number, "done", answer))
+
+
+@pytest.mark.parametrize("long", ["word " * 2000, "w" * 10_000, "line\n" * 2000])
+def test_the_chat_follows_after_a_very_long_line(qtbot: QtBot, window: MainWindow, show: FakeShow, long: str) -> None:
+    turn(show, window, "first", "an answer")
+    turn(show, window, long, "another answer, " * 60)
+    qtbot.waitUntil(lambda: at_end(window), timeout=2000)
+    qtbot.wait(50)
+    for number in range(3):
+        turn(show, window, f"short {number}", "yes")
+        qtbot.wait(50)
+        assert at_end(window)
+
+
+def test_whoever_reads_further_up_is_left_there_until_he_says_something(
+    qtbot: QtBot, window: MainWindow, show: FakeShow
+) -> None:
+    for number in range(30):
+        turn(show, window, f"line {number}", "an answer of some length, " * 4)
+    qtbot.waitUntil(lambda: at_end(window), timeout=2000)
+    bar = window.chat._area.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    there = bar.value()
+    show.send(TurnStarted(99, "x", "chat", 0.0))
+    show.send(ReplyText(99, "it goes on, " * 40))
+    qtbot.wait(80)
+    assert bar.value() == there
+    window.say("now I say something")
+    qtbot.waitUntil(lambda: at_end(window), timeout=2000)
+    bar.setValue(there)
+    bar.setValue(bar.maximum())
+    show.send(ReplyText(99, "and on, " * 40))
+    qtbot.wait(80)
+    assert at_end(window)
