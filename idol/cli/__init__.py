@@ -7,10 +7,12 @@ message on stderr, 2 wrong usage, 130 cancelled by Ctrl-C).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 COMMANDS: dict[str, str] = {
     "app": "open the window (what happens without a command)",
@@ -40,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             importlib.import_module(f"idol.cli.{name}").add_arguments(command)
     arguments = parser.parse_args(words)
     try:
-        status: int = importlib.import_module(f"idol.cli.{arguments.command}").run(arguments)
+        with _warnings_of("idol.settings"):
+            status: int = importlib.import_module(f"idol.cli.{arguments.command}").run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("cancelled", file=sys.stderr)
@@ -49,3 +52,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return status
+
+
+class _OnTerminal(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.getMessage(), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _warnings_of(logger: str) -> Iterator[None]:
+    """Warnings of ``logger`` reach the terminal, whichever command provokes them."""
+    handler = _OnTerminal(logging.WARNING)
+    logging.getLogger(logger).addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger(logger).removeHandler(handler)

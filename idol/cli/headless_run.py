@@ -31,9 +31,7 @@ def add_headless_arguments(parser: argparse.ArgumentParser) -> None:
 
 def settings_from(arguments: argparse.Namespace) -> Settings:
     """The user's settings with the command's options on top. Raises ``ValueError`` on a value out of range."""
-    settings, message = load_settings()
-    if message:
-        print(message, file=sys.stderr)
+    settings, _ = load_settings()
     if arguments.model:
         settings.llm.model = arguments.model
     if arguments.threads is not None:
