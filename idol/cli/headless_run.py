@@ -8,11 +8,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from idol.cli.log_file import log_to_file
+from idol.cli.outputs import tell_unwritten, unwritable
 from idol.settings import Settings, load_settings
 from idol.show.headless import HeadlessError, HeadlessRun, run_headless
 from idol.show.interface import Loading, Notice, ReplyText, ShowEvent, TurnEnded, TurnStarted
 from idol.show.latency import TurnRecord
 from idol.show.show import Show
+
+FILES = ("wav", "face", "report")
+"""Options that name a file to write."""
 
 
 def add_headless_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,42 +81,56 @@ def run_lines(
     except ValueError as error:
         print(f"wrong option: {plain(error)}", file=sys.stderr)
         return 2
+    wrong = unwritable({f"--{name}": getattr(arguments, name) for name in FILES})
+    if wrong:
+        print(wrong, file=sys.stderr)
+        return 2
     log_to_file()
     show = make_show(settings, with_llm=with_llm, seed=arguments.seed)
     terminal = _Terminal(quiet)
     try:
         result = run_headless(show, said, source, terminal.show)
-        _write_files(arguments, show, result)
+        written = _write_files(arguments, show, result)
         if finish is not None:
             finish(show.book.rows)
     except HeadlessError as error:
         if not error.told:
             print(error, file=sys.stderr)
         return 1
-    except OSError as error:
-        print(f"could not write {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
-        return 1
     finally:
         show.close()
     if result.interrupted:
         return 130
-    return 1 if any(turn.reason == "failed" for turn in result.ended) else 0
+    return 1 if not written or any(turn.reason == "failed" for turn in result.ended) else 0
 
 
-def _write_files(arguments: argparse.Namespace, show: Show, result: HeadlessRun) -> None:
+def _write_files(arguments: argparse.Namespace, show: Show, result: HeadlessRun) -> bool:
+    """Each file by itself: where one cannot be written the others still are. False when one could not."""
+    from idol.face.export import face_document
     from idol.show.report import report_document, write_json
 
-    if result.recorder is None:
-        return
-    if arguments.wav:
-        result.recorder.write_wav(arguments.wav)
-    if arguments.face:
-        from idol.face.export import face_document
-
-        write_json(arguments.face, face_document(30, [(at, pose.weights) for at, pose in result.recorder.frames]))
-    if arguments.report:
-        engines = show.engines
-        write_json(arguments.report, report_document(show.book.rows, engines.runtimes if engines else ()))
+    recorder, engines = result.recorder, show.engines
+    if recorder is None:
+        return True
+    frames = [(at, pose.weights) for at, pose in recorder.frames]
+    writers: dict[str, Callable[[Path], None]] = {
+        "wav": recorder.write_wav,
+        "face": lambda path: write_json(path, face_document(30, frames)),
+        "report": lambda path: write_json(
+            path, report_document(show.book.rows, engines.runtimes if engines is not None else ())
+        ),
+    }
+    good = True
+    for name in FILES:
+        path: Path | None = getattr(arguments, name)
+        if path is None:
+            continue
+        try:
+            writers[name](path)
+        except OSError as error:
+            tell_unwritten(error)
+            good = False
+    return good
 
 
 class _Terminal:
