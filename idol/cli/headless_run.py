@@ -9,6 +9,7 @@ from pathlib import Path
 
 from idol.cli.log_file import log_to_file
 from idol.cli.outputs import tell_unwritten, unwritable
+from idol.cli.printable import printable
 from idol.settings import Settings, load_settings
 from idol.show.headless import HeadlessError, HeadlessRun, run_headless
 from idol.show.interface import Loading, Notice, ReplyText, ShowEvent, TurnEnded, TurnStarted
@@ -49,6 +50,36 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
     return settings
 
 
+def is_line(text: str) -> bool:
+    """Whether there is anything to see in ``text``."""
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
+def senseless(arguments: argparse.Namespace, *, with_llm: bool) -> str:
+    """Which option has no meaning for this command, or names what is not here; '' when all is well."""
+    from engines.catalogue import load_catalogue
+    from idol.show.model_files import model_file, not_here
+
+    model = arguments.model
+    here = model is None or model == "auto" or model_file(model) is not None
+    if not arguments.headless:
+        for name in (*FILES, "seed"):
+            if getattr(arguments, name) is not None:
+                return f"--{name} works without a window only. Add --headless, or leave it out."
+    elif not with_llm:
+        for name in ("model", "seed"):
+            if getattr(arguments, name) is not None:
+                return (
+                    f"--{name} is for the language model, and say reads its text as it is, without one. "
+                    "Leave it out, or use chat."
+                )
+    if not here and (arguments.headless or model not in load_catalogue().models):  # the window fetches by itself
+        return f"--model: {not_here(model)}"
+    if arguments.seed is not None and arguments.seed < 0:
+        return f"--seed is {arguments.seed}. Give a whole number, 0 or more."
+    return ""
+
+
 def plain(error: ValueError) -> str:
     """The first complaint of a settings error in one sentence: which option, what it is, what it may be."""
     complaints = getattr(error, "errors", None)
@@ -70,7 +101,11 @@ def run_lines(
     """Run ``lines`` headless and write the files asked for; returns the exit status. ``finish`` gets the rows."""
     from idol.show.assembly import make_show
 
-    said = [line for line in lines if any(c.isprintable() and not c.isspace() for c in line)]
+    wrong = senseless(arguments, with_llm=with_llm)
+    if wrong:
+        print(wrong, file=sys.stderr)
+        return 2
+    said = [line for line in lines if is_line(line)]
     if not said:
         print("The line is empty. Give her something to say.", file=sys.stderr)
         return 2
@@ -90,6 +125,9 @@ def run_lines(
     terminal = _Terminal(quiet)
     try:
         result = run_headless(show, said, source, terminal.show)
+        if source == "say" and not any(row.audio_seconds > 0 or row.reason != "done" for row in show.book.rows):
+            print("Nothing of it can be spoken in her languages; no file is written.", file=sys.stderr)
+            return 1
         written = _write_files(arguments, show, result)
         if finish is not None:
             finish(show.book.rows)
@@ -142,19 +180,19 @@ class _Terminal:
 
     def show(self, event: ShowEvent) -> None:
         if isinstance(event, Notice):
-            print(f"{event.level}: {event.sentence}", file=sys.stderr)
+            print(printable(f"{event.level}: {event.sentence}"), file=sys.stderr)
         elif isinstance(event, Loading):
             if event.what != self._loading:
                 self._loading = event.what
-                print(f"… {event.what}", file=sys.stderr)
+                print(printable(f"… {event.what}"), file=sys.stderr)
         elif self._quiet:
             return
         elif isinstance(event, TurnStarted):
-            print(f"> {event.text[:500]}", flush=True)
+            print(printable(f"> {event.text[:500]}"), flush=True)
         elif isinstance(event, ReplyText):
-            print(event.text, end="", flush=True)
+            print(printable(event.text), end="", flush=True)
         elif isinstance(event, TurnEnded):
             ending = (
                 "" if event.reason == "done" else f" [{event.reason}{': ' if event.message else ''}{event.message}]"
             )
-            print(ending, flush=True)
+            print(printable(ending), flush=True)

@@ -26,15 +26,28 @@ def model_file(name: str) -> Path | None:
     return next(iter(sorted(folder.glob("*.gguf"))), None)
 
 
+def not_here(name: str) -> str:
+    """That ``name`` is not on this machine, and what to do."""
+    return f"The language model {name!r} is not on this machine. {fetch_remedy(name)}"
+
+
 def fetch_remedy(name: str) -> str:
-    """What to do when ``name`` is not on this machine."""
+    """What to do when the language model ``name`` is not on this machine; offers what is here or can be fetched."""
     from engines.added import added_models
     from engines.catalogue import load_catalogue
 
     known = [model.id for model in load_catalogue().models.values() if model.family in KNOWN_ARCHITECTURES]
     if name in known:
         return f"Fetch it: main.py models fetch {name}."
-    return f"Choose one of {', '.join([*known, *added_models()])}, or a .gguf file."
+    added = added_models()
+    gone = f"Put {added[name]} back, or forget it: main.py models remove {name}. " if name in added else ""
+    here = [other for other in (*known, *added) if other != name and model_file(other) is not None]
+    absent = [other for other in known if other not in here]
+    ways = [f"choose one that is here ({', '.join(here)})"] if here else []
+    ways += [f"fetch one: main.py models fetch NAME ({', '.join(absent)})"] if absent else []
+    ways.append("name a .gguf file")
+    ways[0] = ways[0][0].upper() + ways[0][1:]
+    return f"{gone}{', or '.join(ways)}."
 
 
 def smaller_models(path: Path) -> list[tuple[str, Path]]:
