@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs.add_parser("list", help="what there is, what is here, and where")
     fetch = verbs.add_parser("fetch", help="fetch models or sets (default, small, test)")
     fetch.add_argument("names", nargs="*", metavar="ID|SET")
-    verify = verbs.add_parser("verify", help="read all files and check their SHA-256")
+    verify = verbs.add_parser("verify", help="read all files and check their SHA-256; added models are read too")
     verify.add_argument("names", nargs="*", metavar="ID|SET")
     verify.add_argument("--repair", action="store_true", help="delete damaged files and fetch them again")
     add = verbs.add_parser("add", help="use your own model: a GGUF file or a safetensors folder")
@@ -72,10 +72,14 @@ def _fetch(arguments: argparse.Namespace) -> int:
 
 def fetch(names: list[str]) -> int:
     """Fetch with a progress bar. Raises ``EngineError``; Ctrl-C gives 130."""
+    from engines.added import added_models
     from engines.catalogue import load_catalogue
     from engines.fetch import Fetcher
     from engines.store import files_dir
 
+    own = [name for name in names if name in added_models()]
+    if own:
+        raise EngineError(f"{own[0]!r} is a model that you added: there is nothing to fetch.", "Leave it out.")
     todo = [model for model in load_catalogue().select(names) if model.missing()]
     if todo:
         total = sum(file.bytes for model in todo for file in model.missing())
@@ -94,13 +98,16 @@ def fetch(names: list[str]) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from engines.added import added_models
     from engines.catalogue import load_catalogue
     from engines.fetch_verify import verify
 
-    catalogue = load_catalogue()
+    catalogue, added = load_catalogue(), added_models()
+    own = [name for name in dict.fromkeys(arguments.names or added) if name in added]
+    names = [name for name in arguments.names if name not in added] if arguments.names else list(catalogue.models)
     damaged: list[str] = []
     bad: list[Path] = []
-    for model in catalogue.select(arguments.names or list(catalogue.models)):
+    for model in catalogue.select(names):
         if not arguments.names and not model.folder.exists():
             continue  # never fetched
         problems = verify(model)
@@ -111,12 +118,28 @@ def _verify(arguments: argparse.Namespace) -> int:
                 bad.append(model.folder / problem.file.name)
         if problems:
             damaged.append(model.id)
+    status = 0 if all([_verify_added(name, added[name]) for name in own]) else 1
     if not damaged:
-        return 0
+        return status
     if arguments.repair:
-        return _repair(damaged, bad)
+        return _repair(damaged, bad) or status
     print(f"repair: main.py models verify --repair {' '.join(damaged)}")
     return 1
+
+
+def _verify_added(name: str, path: Path) -> bool:
+    """Of the user's own file no SHA-256 is known: whether it can be read is what can be told."""
+    from engines.models.families import inspect_model
+
+    try:
+        if not path.exists():
+            raise EngineError(f"{path} is gone.", f"Put it back, or forget it: main.py models remove {name}.")
+        inspect_model(path)
+    except EngineError as error:
+        print(f"{name}: damaged\n  {error}", flush=True)
+        return False
+    print(f"{name}: whole (your own; no SHA-256 is known of it)", flush=True)
+    return True
 
 
 def _repair(names: list[str], bad: list[Path]) -> int:

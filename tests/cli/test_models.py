@@ -190,3 +190,27 @@ def test_a_repair_that_fails_leaves_what_was_there(
     assert file.read_bytes() == damaged
     assert main(["models", "verify"]) == 1
     assert [path.name for path in file.parent.iterdir() if path.name.endswith(".damaged")] == []
+
+
+def test_added_models_are_verified_too(llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "own.gguf"
+    own.write_bytes(llama.read_bytes())
+    assert main(["models", "add", str(own), "--name", "mine"]) == 0
+    capsys.readouterr()
+    assert main(["models", "verify", "mine"]) == 0
+    assert capsys.readouterr().out == "mine: whole (your own; no SHA-256 is known of it)\n"
+    assert main(["models", "verify"]) == 0
+    assert "mine: whole" in capsys.readouterr().out
+    assert main(["models", "fetch", "mine"]) == 1
+    assert "nothing to fetch" in capsys.readouterr().err
+
+    own.write_bytes(llama.read_bytes()[:3000])
+    assert main(["models", "verify", "mine"]) == 1
+    said = capsys.readouterr().out
+    assert "mine: damaged" in said and f"Copy or download {own} again" in said
+    own.unlink()
+    assert main(["models", "verify", "--repair"]) == 1
+    assert "main.py models remove mine" in capsys.readouterr().out
+    assert main(["models", "remove", "nobody"]) == 1
+    assert "mine" in capsys.readouterr().err
+    assert main(["models", "remove", "mine"]) == 0
