@@ -331,7 +331,23 @@ def _open(path: Path, working: Path) -> tuple[DecoderWeights, dict[str, Any], To
     except BaseException:
         gguf.close()
         raise
-    metadata = gguf.file.metadata
+    return gguf, gguf_embedding(gguf.file), tokenizer, _gguf_chat(gguf.file)
+
+
+def chat_text(path: Path) -> tuple[Tokenizer, ChatTemplate]:
+    """How the model at ``path`` turns messages into tokens, without its weights. Raises ``ModelFileError`` and
+    ``UnsupportedModelError``."""
+    with mending(path):
+        if path.is_dir():
+            tokenizer, chat = tokenizer_from_folder(path), _folder_chat(path)
+        else:
+            with GgufFile(path) as file:
+                tokenizer, chat = tokenizer_from_gguf(file), _gguf_chat(file)
+    return tokenizer, ChatTemplate(chat["template"], tokenizer, bos=chat["bos"], eos=chat["eos"])
+
+
+def _gguf_chat(file: GgufFile) -> dict[str, Any]:
+    metadata = file.metadata
     tokens = metadata["tokenizer.ggml.tokens"]
 
     def token(key: str) -> str:
@@ -339,12 +355,11 @@ def _open(path: Path, working: Path) -> tuple[DecoderWeights, dict[str, Any], To
         return tokens[number] if isinstance(number, int) and 0 <= number < len(tokens) else ""
 
     template = metadata.get("tokenizer.chat_template")
-    chat = {
+    return {
         "template": template if isinstance(template, str) else None,
         "bos": token("tokenizer.ggml.bos_token_id"),
         "eos": token("tokenizer.ggml.eos_token_id"),
     }
-    return gguf, gguf_embedding(gguf.file), tokenizer, chat
 
 
 def _folder_chat(folder: Path) -> dict[str, Any]:

@@ -162,13 +162,43 @@ def _repair(names: list[str], bad: list[Path]) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     from engines.added import add_model
 
+    short = _check_room(arguments.path.expanduser())
     name, summary = add_model(arguments.path, name=arguments.name, copy=arguments.copy)
     print(
         f"added {name}: {summary.name}, {summary.family}, {summary.parameters / 1e6:.0f} million weights, "
         f"{summary.quantisation}, context {summary.context}"
     )
+    if short:
+        print(f"its context is too short for {', '.join(short)}: lines in other languages only will be answered")
     print(f"use it: main.py --model {name}")
     return 0
+
+
+def _check_room(path: Path) -> list[str]:
+    """The languages in which the model's context is too short for an answer, with the tokens that would do.
+
+    Raises ``EngineError`` where that is so in all of them.
+    """
+    from engines.models.families import inspect_model
+    from idol.dialogue.persona import PersonaError, default_persona, load_persona
+    from idol.dialogue.room import contexts_needed
+    from idol.settings import load_settings
+
+    context = inspect_model(path).context
+    settings, _ = load_settings()
+    try:
+        persona = load_persona(Path(settings.persona)) if settings.persona else default_persona()
+    except PersonaError:
+        persona = default_persona()  # the show says what is wrong with the other
+    needed = contexts_needed(path, persona, settings.llm.max_tokens)
+    if context < min(needed.values()):
+        raise EngineError(
+            f"{path.name} has a context of {context} tokens; her persona, a line and an answer take "
+            f"{min(needed.values())} with it.",
+            f"Choose a model with a longer context, lower max_tokens in [llm] (now {settings.llm.max_tokens}) or "
+            "shorten the persona.",
+        )
+    return [f"{language} (needs {tokens})" for language, tokens in needed.items() if tokens > context]
 
 
 def _remove(arguments: argparse.Namespace) -> int:

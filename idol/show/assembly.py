@@ -139,6 +139,8 @@ def _load_on(
             device=device, health=health, chores=chores,
         )  # fmt: skip
         language = _first_language()
+        if llm is not None:
+            _check_room(llm.context_length, conversation.needed(language), name, settings.llm.context)
         notify(f"her memory of who she is ({language})", None)
         conversation.prime(language, cancelled)
         stop_if(cancelled)
@@ -155,6 +157,21 @@ def _load_on(
         "This show only reads aloud: there is no language model to exchange.", crew.chosen,
         crew if device is not None else None,
     )  # fmt: skip
+
+
+def _check_room(context: int, needed: int, name: str, asked: int) -> None:
+    """Raises ``EngineError`` where a context of ``context`` tokens, of the ``asked`` ones, is too short to answer."""
+    if needed <= context:
+        return
+    if context < asked // 16 * 16:
+        raise EngineError(
+            f"The model {name!r} has a context of {context} tokens; her persona, a line and an answer take {needed}.",
+            "Choose another model, or a shorter persona.",
+        )
+    raise EngineError(
+        f"The settings give {name!r} a context of {context} tokens; her persona, a line and an answer take {needed}.",
+        f"Set context in [llm] to {needed} or more, lower max_tokens, or choose a shorter persona.",
+    )
 
 
 def _release(device: Device) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from idol.cli import main
 from idol.cli.headless_run import _Terminal
 from idol.cli.screen import no_screen
+from idol.settings import settings_path
 from idol.show.interface import Notice, ReplyText, TurnEnded, TurnStarted
 from idol.show.model_files import fetch_remedy
 
@@ -135,3 +137,18 @@ def test_bytes_that_are_no_text_do_not_reach_a_file(monkeypatch: pytest.MonkeyPa
     assert main(["chat", "--text", "caf\udce9", "--headless"]) == 0
     assert main(["say", "caf\udce9", "--headless"]) == 0
     assert lines == ["caf\ufffd", "caf\ufffd"]
+
+
+@pytest.mark.models
+def test_a_context_too_short_is_said_with_what_would_do(
+    model_path: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    model_path("kokoro")
+    tiny = str(ROOT / "tests/data/llm/tiny_llama_f16.gguf")
+    assert main(["chat", "--text", "Hello", "--headless", "--no-audio", "--model", tiny]) == 1
+    said = capsys.readouterr().err
+    assert "has a context of 256 tokens; her persona, a line and an answer take" in said
+    assert "Choose another model, or a shorter persona." in said
+    settings_path().write_text("[llm]\ncontext = 256\n")
+    assert main(["chat", "--text", "Hello", "--headless", "--no-audio", "--model", tiny]) == 1
+    assert "Set context in [llm] to" in capsys.readouterr().err

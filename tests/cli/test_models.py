@@ -41,8 +41,19 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def llama(data: Path) -> Path:
-    return next(iter(sorted((data / "llm").glob("**/*.gguf"))))
+def tiny(data: Path) -> Path:
+    """A sound model whose context of 256 tokens is too short for her."""
+    return data / "llm" / "tiny_llama_f16.gguf"
+
+
+@pytest.fixture
+def llama(tiny: Path, tmp_path: Path) -> Path:
+    """The same with a long context."""
+    content = tiny.read_bytes()
+    place = content.index(b"llama.context_length") + len("llama.context_length") + 4
+    path = tmp_path / "llama.gguf"
+    path.write_bytes(content[:place] + (32768).to_bytes(4, "little") + content[place + 4 :])
+    return path
 
 
 def test_list_says_size_licence_languages_state_and_place(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,3 +225,18 @@ def test_added_models_are_verified_too(llama: Path, tmp_path: Path, capsys: pyte
     assert main(["models", "remove", "nobody"]) == 1
     assert "mine" in capsys.readouterr().err
     assert main(["models", "remove", "mine"]) == 0
+
+
+def test_a_context_too_short_to_answer_is_refused(tiny: Path, llama: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "add", str(tiny)]) == 1
+    said = capsys.readouterr().err
+    found = re.search(r"context of 256 tokens; her persona, a line and an answer take (\d+)", said)
+    assert found is not None and "Choose a model with a longer context" in said, said
+    assert added_models() == {}
+    needed = int(found[1])
+
+    content = llama.read_bytes()
+    place = content.index(b"llama.context_length") + len("llama.context_length") + 4
+    llama.write_bytes(content[:place] + needed.to_bytes(4, "little") + content[place + 4 :])
+    assert main(["models", "add", str(llama)]) == 0
+    assert "its context is too short for" in capsys.readouterr().out, "of three languages one needs least"
