@@ -58,7 +58,9 @@ def is_line(text: str) -> bool:
 def senseless(arguments: argparse.Namespace, *, with_llm: bool) -> str:
     """Which option has no meaning for this command, or names what is not here; '' when all is well."""
     from engines.catalogue import load_catalogue
+    from engines.store import files_dir
     from idol.show.model_files import model_file, not_here
+    from idol.show.understudies import VOICE
 
     model = arguments.model
     here = model is None or model == "auto" or model_file(model) is not None
@@ -75,6 +77,9 @@ def senseless(arguments: argparse.Namespace, *, with_llm: bool) -> str:
                 )
     if not here and (arguments.headless or model not in load_catalogue().models):  # the window fetches by itself
         return f"--model: {not_here(model)}"
+    voices = sorted(path.stem for path in (files_dir() / VOICE / "voices").glob("*.bin"))
+    if arguments.voice is not None and voices and arguments.voice not in voices:
+        return f"--voice: there is no voice {arguments.voice!r}. Installed: {', '.join(voices)}."
     if arguments.seed is not None and arguments.seed < 0:
         return f"--seed is {arguments.seed}. Give a whole number, 0 or more."
     return ""
