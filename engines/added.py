@@ -99,7 +99,16 @@ def _write(models: dict[str, Path]) -> None:
     rows = "".join(
         f"{json.dumps(name)} = {json.dumps(str(path), ensure_ascii=False)}\n" for name, path in sorted(models.items())
     )
-    target = _list_path()
+    try:
+        _replace_list(_list_path(), f"[models]\n{rows}")
+    except OSError as error:
+        raise ModelFileError(
+            f"The list of added models {_list_path()} cannot be written: {error.strerror}.",
+            "Free disk space, or name another place with the environment variable IDOL_MODELS.",
+        ) from error
+
+
+def _replace_list(target: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         tomllib.loads(target.read_text(encoding="utf-8"))
@@ -108,5 +117,5 @@ def _write(models: dict[str, Path]) -> None:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError):
         target.replace(target.with_name("added.toml.broken"))
     temporary = target.with_name("added.toml.new")
-    temporary.write_text(f"[models]\n{rows}", encoding="utf-8")
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(target)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+FETCH_AGAIN = "Fetch it again."
+"""The remedy for a damaged model file where its place is not known; ``engines.remedies`` makes it a command."""
+
 
 class EngineError(Exception):
     """Base of all engine errors. ``remedy`` is one sentence that tells the user what to do."""

@@ -1,19 +1,25 @@
 """The program's settings: one TOML file, strict keys, safe to edit by hand.
 
 The file is ``settings.toml`` in the user's configuration folder (``IDOL_SETTINGS`` names another). A missing file means
-defaults; a damaged one is kept beside as ``settings.toml.broken`` and defaults are used, with a message.
+defaults. Of a file with wrong values every valid one is kept and each wrong one is replaced by its default; of a file
+that is no TOML none can be. Either way the file as it was is kept beside as ``settings.toml.broken`` (``.broken.2`` and
+so on where there is one already), with a message.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args, get_origin
 
 import platformdirs
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from idol.seams import Language
 
@@ -110,32 +116,129 @@ def data_dir() -> Path:
 
 
 def load_settings(path: Path | None = None) -> tuple[Settings, str]:
-    """Settings and a message for the user ('' when all is well)."""
+    """Settings and a message for the user ('' when all is well), which is logged as a warning too.
+
+    A file with something wrong in it is kept under another name, and the mended settings take its place. Never raises.
+    """
     path = path or settings_path()
+    message = ""
+    settings = Settings()
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except FileNotFoundError:
-        return Settings(), ""
-    except (OSError, UnicodeDecodeError) as error:
-        return Settings(), f"Settings could not be read ({error}); defaults are used."
+        return settings, ""
+    except OSError as error:
+        message = f"The settings in {path} cannot be read ({error.strerror}); defaults are used."
+        log.warning("%s", message)
+        return settings, message
     try:
-        return Settings.model_validate(tomlkit.parse(text).unwrap()), ""
-    except (tomlkit.exceptions.TOMLKitError, ValidationError) as error:
-        broken = path.with_name(path.name + ".broken")
-        detail = (
-            "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-            if isinstance(error, ValidationError)
-            else str(error)
+        settings, wrong = parse_settings(content)
+    except ValueError as error:
+        message = f"The settings in {path} are damaged ({error}); defaults are used. {_set_aside(path, content, None)}"
+    else:
+        if not wrong:
+            return settings, ""
+        one = len(wrong) == 1
+        message = (
+            f"{'A setting' if one else f'{len(wrong)} settings'} in {path} {'is' if one else 'are'} wrong: "
+            f"{'; '.join(wrong)}. {'Its default is' if one else 'Their defaults are'} used, all others are kept. "
+            f"{_set_aside(path, content, settings)}"
         )
+    log.warning("%s", message)
+    return settings, message
+
+
+def parse_settings(content: bytes) -> tuple[Settings, list[str]]:
+    """The settings in a file's bytes, with defaults in place of what is wrong, and what that is: for each wrong value
+    its name, the value and what is allowed. Raises ``ValueError`` where no value can be made out."""
+    try:
+        document: dict[str, Any] = tomlkit.parse(content.decode("utf-8-sig")).unwrap()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8") from error
+    except tomlkit.exceptions.TOMLKitError as error:
+        raise ValueError(f"no TOML: {error}") from error
+    wrong: list[str] = []
+    while True:
         try:
-            path.replace(broken)
-        except OSError:
-            log.warning("could not set %s aside", path)
-        return Settings(), f"Settings are damaged ({detail}); defaults are used and the file is kept as {broken.name}."
+            return Settings.model_validate(document), wrong
+        except ValidationError as error:
+            for complaint in error.errors():
+                place = [str(part) for part in complaint["loc"]]
+                wrong.append(f"{'.'.join(place)} is {_shown(complaint['input'])}, {_allowed(place)}")
+                table = document
+                for part in place[:-1]:
+                    table = table[part]
+                del table[place[-1]]
+
+
+def _shown(value: object) -> str:
+    text = "a table" if isinstance(value, dict) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_KINDS: dict[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text in quotes",
+}
+
+
+def _allowed(place: Sequence[str]) -> str:
+    """What may stand at ``place``, as the end of a sentence."""
+    section: type[BaseModel] = Settings
+    for depth, part in enumerate(place):
+        field = section.model_fields.get(part)
+        if field is None:
+            where = ".".join(place[:depth])
+            known = ", ".join(section.model_fields)
+            return f"but there is no such setting; {f'{where} has' if where else 'there are'} {known}"
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            section = kind
+            continue
+        if get_origin(kind) is Literal:
+            return f"allowed: {', '.join(repr(choice) for choice in get_args(kind))}"
+        return f"allowed: {_KINDS[kind]}{_limits(field)}"
+    return f"allowed: a table [{'.'.join(place)}]"
+
+
+def _limits(field: FieldInfo) -> str:
+    words = {"ge": "at least", "gt": "more than", "lt": "less than", "le": "at most"}
+    limits = [
+        f"{word} {getattr(rule, name):g}"
+        for name, word in words.items()
+        for rule in field.metadata
+        if getattr(rule, name, None) is not None
+    ]
+    return f", {' and '.join(limits)}" if limits else ""
+
+
+def _set_aside(path: Path, content: bytes, mended: Settings | None) -> str:
+    """Keep ``content`` under a name that is free, put ``mended`` (or nothing) in its place; says what became of it."""
+    kept = _free_name(path)
+    try:
+        with kept.open("xb") as file:
+            file.write(content)
+        if mended is not None:
+            save_settings(mended, path)
+        else:
+            path.unlink()
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            kept.unlink(missing_ok=True)
+        return f"The file could not be mended ({error.strerror}) and is as it was: correct it."
+    return f"The file as it was is kept as {kept}."
+
+
+def _free_name(path: Path) -> Path:
+    first = path.with_name(path.name + ".broken")
+    later = (first.with_name(f"{first.name}.{number}") for number in count(2))
+    return next(name for name in chain((first,), later) if not name.exists())
 
 
 def save_settings(settings: Settings, path: Path | None = None) -> None:
-    """Write atomically; comments a user made in the file are not kept."""
+    """Write atomically; comments a user made in the file are not kept. Raises ``OSError``."""
     path = path or settings_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     document = tomlkit.document()

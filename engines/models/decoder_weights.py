@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import ModelFileError, UnsupportedModelError
+from engines.errors import FETCH_AGAIN, ModelFileError, UnsupportedModelError
 from engines.models.block_quant import EXACT_TYPES, QuantisedMatrix, from_blocks
 from engines.models.decoder_config import KNOWN_ARCHITECTURES, DecoderConfig
 from engines.models.gguf_file import GgufFile
@@ -83,7 +83,7 @@ class GgufWeights:
 
     def _need(self, name: str) -> None:
         if name not in self.file.tensors:
-            raise ModelFileError(f"{self.file.path.name} lacks the tensor {name!r}.", "Fetch the model again.")
+            raise ModelFileError(f"{self.file.path.name} lacks the tensor {name!r}.", FETCH_AGAIN)
 
     def _interleaved(self, name: str) -> bool:
         return self.config.architecture == "llama" and (".attn_q." in name or ".attn_k." in name)
@@ -105,11 +105,11 @@ def gguf_config(file: GgufFile) -> DecoderConfig:
         )
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
-        raise ModelFileError(f"{file.path.name} lacks the tensor 'token_embd.weight'.", "Fetch the model again.")
+        raise ModelFileError(f"{file.path.name} lacks the tensor 'token_embd.weight'.", FETCH_AGAIN)
     heads = int(file.number("attention.head_count"))
     hidden = int(file.number("embedding_length"))
     if heads < 1 or hidden < 1:
-        raise ModelFileError(f"{file.path.name} claims {heads} heads of a width of {hidden}.", "Fetch it again.")
+        raise ModelFileError(f"{file.path.name} claims {heads} heads of a width of {hidden}.", FETCH_AGAIN)
     head_size = int(file.number("attention.key_length", hidden // heads))
     scaling = file.metadata.get(f"{architecture}.rope.scaling.type", "none")
     if scaling not in ("none", ""):
@@ -156,7 +156,7 @@ class SafetensorsWeights:
         if not self._where:
             raise ModelFileError(f"{folder.name} holds no .safetensors file.", "Choose the whole model folder.")
         if not self.has("token_embd.weight"):
-            raise ModelFileError(f"{folder.name} lacks model.embed_tokens.weight.", "Fetch the model again.")
+            raise ModelFileError(f"{folder.name} lacks model.embed_tokens.weight.", FETCH_AGAIN)
 
     def has(self, name: str) -> bool:
         return _hf_name(name) in self._where
@@ -189,12 +189,12 @@ class SafetensorsWeights:
                     raise ValueError(f"tensor {name!r} does not fit the file (truncated?)")
                 self._where[name] = (path, 8 + length + start, end - start, entry["dtype"], shape)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelFileError(f"{path.name} is damaged or not safetensors: {error}.", "Fetch it again.") from error
+            raise ModelFileError(f"{path.name} is damaged or not safetensors: {error}.", FETCH_AGAIN) from error
 
     def _read(self, name: str) -> Floats:
         full = _hf_name(name)
         if full not in self._where:
-            raise ModelFileError(f"{self.folder.name} lacks the tensor {full!r}.", "Fetch the model again.")
+            raise ModelFileError(f"{self.folder.name} lacks the tensor {full!r}.", FETCH_AGAIN)
         path, offset, size, kind, shape = self._where[full]
         dtype, width = _SAFE_TYPES[kind]
         raw = np.fromfile(path, dtype, size // width, offset=offset).reshape(shape)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import ModelFileError
+from engines.errors import FETCH_AGAIN, ModelFileError
 from engines.models.graph_surgery import GraphEditor
 
 
@@ -107,6 +107,4 @@ def _float_source(editor: GraphEditor, name: str, node: Any) -> NDArray[np.float
 
 
 def _unknown(node: Any, what: str) -> ModelFileError:
-    return ModelFileError(
-        f"The quantised node {node.name!r} is of a form not known here: {what}.", "Fetch the voice model again."
-    )
+    return ModelFileError(f"The quantised node {node.name!r} is of a form not known here: {what}.", FETCH_AGAIN)

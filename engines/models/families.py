@@ -28,6 +28,7 @@ from engines.models.decoder_weights import (
 )
 from engines.models.gguf_file import GgufFile
 from engines.models.tokenizer import Tokenizer, tokenizer_from_folder, tokenizer_from_gguf
+from engines.remedies import mending
 from engines.store import built_dir
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ def inspect_model(path: Path) -> ModelSummary:
 
     Raises ``UnsupportedModelError`` naming what was found and what is known, and ``ModelFileError`` for damage.
     """
+    with mending(path):
+        return _inspect(path)
+
+
+def _inspect(path: Path) -> ModelSummary:
     if path.is_dir():
         config = hf_config(path)
         weights = SafetensorsWeights(path)
@@ -119,7 +125,8 @@ def load_chat_model(
     """Build what is not built yet and load. ``context`` in tokens, at most what the model was trained for."""
     report = progress or (lambda fraction, text: None)
     summary = inspect_summary(path)
-    folder = _ensure_built(path, summary, context, report, cancelled or (lambda: False), keep_floats)
+    with mending(path):
+        folder = _ensure_built(path, summary, context, report, cancelled or (lambda: False), keep_floats)
     document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
     tokenizer = Tokenizer.load(folder / "tokenizer.jsonl")
     decoder = Decoder(folder, capacity=context, threads=threads)
@@ -152,7 +159,10 @@ def load_trt_chat_model(
         config = model_config(path)
         admit(decoder_footprint(config, card_context(context, config.context)))
     report, stopped = progress or (lambda fraction, text: None), cancelled or (lambda: False)
-    folder = _ensure_built(path, inspect_summary(path), context, lambda f, text: report(0.3 * f, text), stopped, None)
+    with mending(path):
+        folder = _ensure_built(
+            path, inspect_summary(path), context, lambda f, text: report(0.3 * f, text), stopped, None
+        )
     built = json.loads((folder / "decoder.json").read_text(encoding="utf-8"))
     document = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
     summary = _titled(ModelSummary(**document["summary"]), path)
@@ -228,12 +238,13 @@ def shorter_trt_requests(path: Path, *, context: int = 2048) -> tuple[BuildReque
 
 def model_config(path: Path) -> DecoderConfig:
     """Sizes of the model at ``path``, without its weights."""
-    if path.is_dir():
-        return hf_config(path)
     if not path.exists():
         raise ModelFileError(f"{path} does not exist.", "Check the path.")
-    with GgufFile(path) as file:
-        return gguf_config(file)
+    with mending(path):
+        if path.is_dir():
+            return hf_config(path)
+        with GgufFile(path) as file:
+            return gguf_config(file)
 
 
 def inspect_summary(path: Path) -> ModelSummary | None:
@@ -326,7 +337,23 @@ def _open(path: Path, working: Path) -> tuple[DecoderWeights, dict[str, Any], To
     except BaseException:
         gguf.close()
         raise
-    metadata = gguf.file.metadata
+    return gguf, gguf_embedding(gguf.file), tokenizer, _gguf_chat(gguf.file)
+
+
+def chat_text(path: Path) -> tuple[Tokenizer, ChatTemplate]:
+    """How the model at ``path`` turns messages into tokens, without its weights. Raises ``ModelFileError`` and
+    ``UnsupportedModelError``."""
+    with mending(path):
+        if path.is_dir():
+            tokenizer, chat = tokenizer_from_folder(path), _folder_chat(path)
+        else:
+            with GgufFile(path) as file:
+                tokenizer, chat = tokenizer_from_gguf(file), _gguf_chat(file)
+    return tokenizer, ChatTemplate(chat["template"], tokenizer, bos=chat["bos"], eos=chat["eos"])
+
+
+def _gguf_chat(file: GgufFile) -> dict[str, Any]:
+    metadata = file.metadata
     tokens = metadata["tokenizer.ggml.tokens"]
 
     def token(key: str) -> str:
@@ -334,12 +361,11 @@ def _open(path: Path, working: Path) -> tuple[DecoderWeights, dict[str, Any], To
         return tokens[number] if isinstance(number, int) and 0 <= number < len(tokens) else ""
 
     template = metadata.get("tokenizer.chat_template")
-    chat = {
+    return {
         "template": template if isinstance(template, str) else None,
         "bos": token("tokenizer.ggml.bos_token_id"),
         "eos": token("tokenizer.ggml.eos_token_id"),
     }
-    return gguf, gguf_embedding(gguf.file), tokenizer, chat
 
 
 def _folder_chat(folder: Path) -> dict[str, Any]:

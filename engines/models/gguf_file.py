@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import ModelFileError
+from engines.errors import FETCH_AGAIN, ModelFileError
 
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
@@ -114,7 +114,7 @@ class GgufFile:
     # -- parsing -------------------------------------------------------------------------------------------------
 
     def _bad(self, what: str) -> ModelFileError:
-        return ModelFileError(f"{self.path.name} is damaged or not GGUF: {what}.", "Fetch it again.")
+        return ModelFileError(f"{self.path.name} is damaged or not GGUF: {what}.", FETCH_AGAIN)
 
     def _read(self, format: str) -> Any:
         size = struct.calcsize(format)

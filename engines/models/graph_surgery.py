@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import ModelFileError
+from engines.errors import FETCH_AGAIN, ModelFileError
 
 PLAIN_OPSET = 17
 """TensorRT 8.6 to 11 all read it."""
@@ -41,9 +41,7 @@ class GraphEditor:
     def array(self, name: str) -> NDArray[Any]:
         """The value of an initializer. Raises ``ModelFileError`` when ``name`` is none."""
         if name not in self.initializers:
-            raise ModelFileError(
-                f"The tensor {name!r} is computed, a constant was expected.", "Fetch the model file again."
-            )
+            raise ModelFileError(f"The tensor {name!r} is computed, a constant was expected.", FETCH_AGAIN)
         return np.asarray(self._numpy.to_array(self.initializers[name]))
 
     def constant(self, array: NDArray[Any], name: str) -> str:
@@ -112,7 +110,7 @@ def plain_operators(model: Any) -> Any:
         else:
             raise ModelFileError(
                 f"The operator {node.domain}.{node.op_type} ({node.name}) has no plain form here.",
-                "Fetch the model file again.",
+                FETCH_AGAIN,
             )
     return editor.finish(opset=PLAIN_OPSET)
 
@@ -129,7 +127,7 @@ def _lstm(editor: GraphEditor, node: Any) -> list[Any]:
 
     value, weights, recurrent, bias, lengths, hidden, cell, peephole, *scales = node.input
     if peephole or lengths:
-        raise ModelFileError(f"The LSTM {node.name} has peepholes or lengths.", "Fetch the model file again.")
+        raise ModelFileError(f"The LSTM {node.name} has peepholes or lengths.", FETCH_AGAIN)
     names = []
     for name, scale, zero in ((weights, scales[0], scales[1]), (recurrent, scales[2], scales[3])):
         steps = editor.array(scale).reshape(-1, 1, 1).astype(np.float32)

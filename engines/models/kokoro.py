@@ -16,6 +16,7 @@ from engines.errors import EngineError, ModelFileError, SessionError, SessionFai
 from engines.models import kokoro_graph as graph
 from engines.models.kokoro_plain import RATES, weights_name
 from engines.models.kokoro_source import HarmonicSource
+from engines.remedies import mend_remedy, mending
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 from engines.store import built_dir
 
@@ -104,7 +105,7 @@ class KokoroEngine:
                 )
             table = np.fromfile(path, "<f4")
             if table.size != 510 * 256 or not np.isfinite(table).all():
-                raise ModelFileError(f"The voice file {path.name} is damaged.", "Fetch it again.")
+                raise ModelFileError(f"The voice file {path.name} is damaged.", mend_remedy(path))
             table = self._voices[voice] = table.reshape(510, 256)
         row: NDArray[np.float32] = table[min(max(tokens, 1), 510) - 1][None]
         return row
@@ -180,7 +181,7 @@ class KokoroEngine:
             return {str(symbol): int(number) for symbol, number in vocabulary.items()}
         except (OSError, ValueError, KeyError, AttributeError) as error:
             raise ModelFileError(
-                f"The voice's vocabulary {path} is missing or damaged ({error}).", "Fetch the voice again."
+                f"The voice's vocabulary {path} is missing or damaged ({error}).", mend_remedy(path)
             ) from error
 
     def _built(self, report: graph.Report) -> Path:
@@ -201,7 +202,8 @@ def built_graphs(
     if not graph.complete(folder):
         if not make:
             return None
-        graph.build(source, folder, kind, report)
+        with mending(source):
+            graph.build(source, folder, kind, report)
     return folder
 
 
@@ -217,7 +219,7 @@ def source_model(model_dir: Path) -> tuple[Path, str]:
         with models[0].open("rb") as file:
             return models[0], hashlib.file_digest(file, "sha256").hexdigest()[:12]
     except OSError as error:
-        raise ModelFileError(f"{models[0]} cannot be read: {error.strerror}.", "Fetch it again.") from error
+        raise ModelFileError(f"{models[0]} cannot be read: {error.strerror}.", mend_remedy(models[0])) from error
 
 
 def audible_frames(durations: NDArray[np.int64], energy: NDArray[np.float32]) -> tuple[int, int]:

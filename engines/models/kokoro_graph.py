@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from engines.errors import ModelFileError
+from engines.errors import FETCH_AGAIN, ModelFileError
 from engines.models import kokoro_plain
 from engines.models.dequantise_graph import dequantise
 from engines.models.graph_surgery import plain_operators
@@ -97,7 +97,7 @@ def build(source: Path, folder: Path, kind: Kind = "int8", report: Report | None
     try:
         model = onnx.load(str(source))
     except Exception as error:  # protobuf's own class
-        raise ModelFileError(f"{source.name} is no ONNX file ({error}).", "Fetch the voice model again.") from error
+        raise ModelFileError(f"{source.name} is no ONNX file ({error}).", FETCH_AGAIN) from error
     working: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -139,9 +139,7 @@ def _extract(model: Any, part: Part, file: str) -> Any:
     given = {name for name, _, _ in part.inputs}
     missing = [name for name in part.outputs if name not in producer]
     if missing:
-        raise ModelFileError(
-            f"{file} lacks the tensor {missing[0]!r}.", "It is no Kokoro v1.0 export of the known form; fetch it again."
-        )
+        raise ModelFileError(f"{file} lacks the tensor {missing[0]!r}.", FETCH_AGAIN)
     needed: set[str] = set()
     wanted = list(part.outputs)
     while wanted:
@@ -155,7 +153,7 @@ def _extract(model: Any, part: Part, file: str) -> Any:
     used = {value for node in nodes for value in node.input}
     unknown = used & {value.name for value in graph.input} - given
     if unknown:
-        raise ModelFileError(f"{file}: part {part.name} needs {sorted(unknown)} besides.", "Fetch it again.")
+        raise ModelFileError(f"{file}: part {part.name} needs {sorted(unknown)} besides.", FETCH_AGAIN)
     return helper.make_model(
         helper.make_graph(
             nodes,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.errors import ModelFileError
+from engines.errors import FETCH_AGAIN, ModelFileError
 from engines.models.graph_surgery import GraphEditor
 
 RATES: tuple[int, ...] = (1, 2, 20, 120)
@@ -53,7 +53,7 @@ def _rate(name: str) -> int:
         return 2
     elif parts[:2] == ["decoder", "decoder"] and parts[2].split(".")[0] in ("encode", "decode"):
         return 1
-    raise ModelFileError(f"The mean {name!r} is in no known stage of the decoder.", "Fetch the voice model again.")
+    raise ModelFileError(f"The mean {name!r} is in no known stage of the decoder.", FETCH_AGAIN)
 
 
 def instance_norms(model: Any) -> Any:
@@ -73,7 +73,7 @@ def instance_norms(model: Any) -> Any:
         for scaled in editor.readers(node.output[0]):
             shifted = editor.readers(scaled.output[0])
             if scaled.op_type != "Mul" or len(shifted) != 1 or shifted[0].op_type != "Add":
-                raise ModelFileError(f"The norm {node.name!r} is of a form not known here.", "Fetch the voice again.")
+                raise ModelFileError(f"The norm {node.name!r} is of a form not known here.", FETCH_AGAIN)
             output = shifted[0].output[0]
             scale = next(name for name in scaled.input if name != node.output[0])
             shift = next(name for name in shifted[0].input if name != scaled.output[0])
@@ -104,7 +104,7 @@ def plain_inverse(model: Any) -> Any:
     scatter = _only(editor, "ScatterND")
     slices = [name for name in editor.initializers if name.endswith("window_sum")]
     if len(slices) != 1:
-        raise ModelFileError("The inverse STFT has no window sum.", "Fetch the voice model again.")
+        raise ModelFileError("The inverse STFT has no window sum.", FETCH_AGAIN)
     total = editor.array(slices[0]).reshape(-1)
     interior = editor.constant(np.array(total[len(total) // 2], np.float32), "window_sum_interior")
     editor.replace(
@@ -124,5 +124,5 @@ def half_products(model: Any) -> Any:
 def _only(editor: GraphEditor, kind: str) -> Any:
     found = [node for node in editor.nodes if node.op_type == kind]
     if len(found) != 1:
-        raise ModelFileError(f"{len(found)} {kind} operators, one was expected.", "Fetch the voice model again.")
+        raise ModelFileError(f"{len(found)} {kind} operators, one was expected.", FETCH_AGAIN)
     return found[0]

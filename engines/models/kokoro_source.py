@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import ModelFileError
+from engines.errors import FETCH_AGAIN, ModelFileError
 from engines.models.graph_surgery import GraphEditor
 
 Floats = NDArray[np.float32]
-_REMEDY = "It is no Kokoro v1.0 export of the known form; fetch it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +46,22 @@ class HarmonicSource:
             found = [node for node in editor.nodes if node.name.endswith(ending)]
             if len(found) != 1:
                 raise ModelFileError(
-                    f"The voice's source has {len(found)} nodes {ending!r}, one was expected.", _REMEDY
+                    f"The voice's source has {len(found)} nodes {ending!r}, one was expected.", FETCH_AGAIN
                 )
             return found[0]
 
         def constant(ending: str) -> NDArray[Any]:
             values = [editor.array(name) for name in only(ending).input if name in editor.initializers]
             if len(values) != 1:
-                raise ModelFileError(f"The voice's source has no one constant at {ending!r}.", _REMEDY)
+                raise ModelFileError(f"The voice's source has no one constant at {ending!r}.", FETCH_AGAIN)
             return values[0]
 
         harmonics = constant("l_sin_gen/Mul").reshape(-1)
         if not np.array_equal(harmonics, np.arange(1, len(harmonics) + 1)):
-            raise ModelFileError(f"The voice's source has the harmonics {harmonics.tolist()}.", _REMEDY)
+            raise ModelFileError(f"The voice's source has the harmonics {harmonics.tolist()}.", FETCH_AGAIN)
         _, hop, window, size = only("STFT").input
         if len(editor.array(window)) != int(editor.array(size)):
-            raise ModelFileError("The window of the voice's source does not fit its spectrum.", _REMEDY)
+            raise ModelFileError("The window of the voice's source does not fit its spectrum.", FETCH_AGAIN)
         return cls(
             mix=constant("l_linear/MatMul").astype(np.float32).reshape(-1),
             bias=float(constant("l_linear/Add").reshape(())),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from engines.errors import ModelFileError, UnsupportedModelError
+from engines.errors import FETCH_AGAIN, ModelFileError, UnsupportedModelError
 from engines.models.gguf_file import GgufFile
 
 _QWEN2 = (
@@ -167,22 +167,20 @@ def tokenizer_from_gguf(file: GgufFile) -> Tokenizer:
         )
     tokens, merges = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.merges")
     if not isinstance(tokens, list) or not isinstance(merges, list):
-        raise ModelFileError(f"{file.path.name} lacks the tokeniser's lists.", "Fetch the model again.")
+        raise ModelFileError(f"{file.path.name} lacks the tokeniser's lists.", FETCH_AGAIN)
     types = metadata.get("tokenizer.ggml.token_type")
     types = [1] * len(tokens) if types is None else [int(number) for number in types]
     if len(types) != len(tokens):
         raise ModelFileError(
             f"{file.path.name}: the tokeniser's lists are damaged: {len(tokens)} tokens, {len(types)} types.",
-            "Fetch it again.",
+            FETCH_AGAIN,
         )
     vocabulary = {token: index for index, token in enumerate(tokens)}
     try:
         pairs = [(left, right) for left, right in (merge.split(" ", 1) for merge in merges)]
         backend = Backend(models.BPE(vocab=vocabulary, merges=pairs, fuse_unk=False, byte_fallback=False))
     except Exception as error:  # the Rust library raises plain Exception
-        raise ModelFileError(
-            f"{file.path.name}: the tokeniser's lists are damaged: {error}.", "Fetch it again."
-        ) from error
+        raise ModelFileError(f"{file.path.name}: the tokeniser's lists are damaged: {error}.", FETCH_AGAIN) from error
     backend.pre_tokenizer = _pre_tokenizer(pre, pre_tokenizers, file.path.name)
     backend.decoder = decoders.ByteLevel()
     special = [AddedToken(tokens[i], special=True, normalized=False) for i, t in enumerate(types) if t == _CONTROL]

@@ -7,10 +7,15 @@ message on stderr, 2 wrong usage, 130 cancelled by Ctrl-C).
 from __future__ import annotations
 
 import argparse
+import contextlib
+import difflib
+import errno
 import importlib
+import io
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 COMMANDS: dict[str, str] = {
     "app": "open the window (what happens without a command)",
@@ -27,6 +32,11 @@ COMMANDS: dict[str, str] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse ``argv`` (default: the process's own) and run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without her languages' letters
+    if words and words[0] not in COMMANDS and not words[0].startswith("-"):
+        print(f"There is no command {words[0]!r}. {_nearest(words[0])}", file=sys.stderr)
+        return 2
     if not words or (words[0] not in COMMANDS and words[0] not in ("-h", "--help", "--version")):
         words = ["app", *words]
     parser = argparse.ArgumentParser(prog="main.py", description="Idol, a desktop virtual idol.")
@@ -34,18 +44,56 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     parser.add_argument("--version", action="version", version=f"idol {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
+    chosen = parser
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         if words[0] == name:
+            chosen = command
             importlib.import_module(f"idol.cli.{name}").add_arguments(command)
-    arguments = parser.parse_args(words)
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        chosen.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
-        status: int = importlib.import_module(f"idol.cli.{arguments.command}").run(arguments)
-        sys.stdout.flush()
+        with _warnings_of("idol.settings"):
+            status: int = importlib.import_module(f"idol.cli.{arguments.command}").run(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("cancelled", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
+    except OSError as error:
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        _drop_output()
+        print(f"The output could not be written: {error.strerror}. Send it elsewhere.", file=sys.stderr)
+        return 1
     return status
+
+
+def _nearest(word: str) -> str:
+    found = difflib.get_close_matches(word, COMMANDS, 1)
+    return f"Did you mean {found[0]}?" if found else f"There are: {', '.join(COMMANDS)}."
+
+
+def _drop_output() -> None:
+    """What is still buffered goes nowhere, or Python would complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _OnTerminal(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.getMessage(), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _warnings_of(logger: str) -> Iterator[None]:
+    """Warnings of ``logger`` reach the terminal, whichever command provokes them."""
+    handler = _OnTerminal(logging.WARNING)
+    logging.getLogger(logger).addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger(logger).removeHandler(handler)

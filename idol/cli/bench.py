@@ -56,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.turns < 1:
         print(f"--turns is {arguments.turns}; it must be at least 1", file=sys.stderr)
         return 2
+    arguments.headless = True  # the measuring has no window
     if arguments.seed is None:
         arguments.seed = 1
     start = {"en": 0, "zh": 10, "ja": 20}.get(arguments.language)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
-from idol.cli.headless_run import add_headless_arguments, run_lines
+from idol.cli.headless_run import add_headless_arguments, run_lines, senseless
+from idol.cli.printable import readable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,8 +15,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    lines = [readable(text) for text in arguments.text]
     if not arguments.headless:
+        wrong = senseless(arguments, with_llm=True)
+        if wrong:
+            print(wrong, file=sys.stderr)
+            return 2
         from idol.cli.app import open_with_lines
 
-        return open_with_lines(arguments, arguments.text, source="chat")
-    return run_lines(arguments, arguments.text, "chat", with_llm=True)
+        return open_with_lines(arguments, lines, source="chat")
+    return run_lines(arguments, lines, "chat", with_llm=True)

@@ -205,19 +205,21 @@ def files() -> list[Finding]:
 
 
 def _settings(path: Path) -> Finding:
-    """Read only: the app itself sets a damaged file aside."""
-    import tomlkit
-    from pydantic import ValidationError
-
-    from idol.settings import Settings
+    """Read only: the app itself mends a damaged file."""
+    from idol.settings import parse_settings
 
     try:
-        Settings.model_validate(tomlkit.parse(path.read_text(encoding="utf-8")).unwrap())
+        wrong = parse_settings(path.read_bytes())[1]
     except FileNotFoundError:
         return Finding("settings", GOOD, f"defaults ({path} is not there)")
-    except (OSError, UnicodeDecodeError, tomlkit.exceptions.TOMLKitError, ValidationError) as error:
-        reason = " ".join(str(error).split())[:160]
-        return Finding("settings", NOTE, f"{path} is damaged: {reason}", "Correct or delete it; defaults are used.")
+    except OSError as error:
+        return Finding("settings", NOTE, f"{path} cannot be read: {error.strerror}", "Defaults are used.")
+    except ValueError as error:
+        return Finding("settings", NOTE, f"{path} is damaged: {error}", "Correct or delete it; defaults are used.")
+    if wrong:
+        return Finding(
+            "settings", NOTE, f"{path}: {'; '.join(wrong)}", "Correct it; defaults stand in for what is wrong."
+        )
     return Finding("settings", GOOD, str(path))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from engines.errors import EngineError
 from idol.cli.engines_choice import BadInput, choose_models
+from idol.cli.outputs import unwritable
 
 if TYPE_CHECKING:
     from engines.models.trt_parts import LocalModel
@@ -44,8 +44,11 @@ def run_bench(arguments: argparse.Namespace) -> int:
     models = [name for name in names if name != FACE]
     chosen = choose_models(models, voice=False) if models else []
     output: Path | None = arguments.output
-    if output is not None:
-        _check_writable(output)
+    if output is not None and not output.parent.is_dir():
+        raise BadInput(f"{output} cannot be written: there is no folder {output.parent}.", "Name another file with -o.")
+    wrong = unwritable({"--output": output})
+    if wrong:
+        raise BadInput(wrong)
     settings, _ = load_settings()
     choice = choose(settings.engines.runtime)
     device: Device | None = None
@@ -124,19 +127,12 @@ def _progress(name: str) -> Callable[[float, str], None]:
     return tell
 
 
-def _check_writable(path: Path) -> None:
-    """Before minutes of measuring, not after."""
-    try:
-        with path.open("a", encoding="utf-8"):
-            pass
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name another file with -o.") from error
-
-
 def _save(path: Path, rows: Sequence[Timing], troubles: Sequence[str], where: str) -> None:
     import onnxruntime
 
-    document = {
+    from idol.show.report import write_json
+
+    document: dict[str, object] = {
         "where": where,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
@@ -145,6 +141,6 @@ def _save(path: Path, rows: Sequence[Timing], troubles: Sequence[str], where: st
         "troubles": list(troubles),
     }
     try:
-        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(path, document)
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name another file with -o.") from error

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs.add_parser("list", help="what there is, what is here, and where")
     fetch = verbs.add_parser("fetch", help="fetch models or sets (default, small, test)")
     fetch.add_argument("names", nargs="*", metavar="ID|SET")
-    verify = verbs.add_parser("verify", help="read all files and check their SHA-256")
+    verify = verbs.add_parser("verify", help="read all files and check their SHA-256; added models are read too")
     verify.add_argument("names", nargs="*", metavar="ID|SET")
     verify.add_argument("--repair", action="store_true", help="delete damaged files and fetch them again")
     add = verbs.add_parser("add", help="use your own model: a GGUF file or a safetensors folder")
@@ -72,10 +72,14 @@ def _fetch(arguments: argparse.Namespace) -> int:
 
 def fetch(names: list[str]) -> int:
     """Fetch with a progress bar. Raises ``EngineError``; Ctrl-C gives 130."""
+    from engines.added import added_models
     from engines.catalogue import load_catalogue
     from engines.fetch import Fetcher
     from engines.store import files_dir
 
+    own = [name for name in names if name in added_models()]
+    if own:
+        raise EngineError(f"{own[0]!r} is a model that you added: there is nothing to fetch.", "Leave it out.")
     todo = [model for model in load_catalogue().select(names) if model.missing()]
     if todo:
         total = sum(file.bytes for model in todo for file in model.missing())
@@ -94,13 +98,16 @@ def fetch(names: list[str]) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from engines.added import added_models
     from engines.catalogue import load_catalogue
     from engines.fetch_verify import verify
 
-    catalogue = load_catalogue()
+    catalogue, added = load_catalogue(), added_models()
+    own = [name for name in dict.fromkeys(arguments.names or added) if name in added]
+    names = [name for name in arguments.names if name not in added] if arguments.names else list(catalogue.models)
     damaged: list[str] = []
     bad: list[Path] = []
-    for model in catalogue.select(arguments.names or list(catalogue.models)):
+    for model in catalogue.select(names):
         if not arguments.names and not model.folder.exists():
             continue  # never fetched
         problems = verify(model)
@@ -111,12 +118,28 @@ def _verify(arguments: argparse.Namespace) -> int:
                 bad.append(model.folder / problem.file.name)
         if problems:
             damaged.append(model.id)
+    status = 0 if all([_verify_added(name, added[name]) for name in own]) else 1
     if not damaged:
-        return 0
+        return status
     if arguments.repair:
-        return _repair(damaged, bad)
+        return _repair(damaged, bad) or status
     print(f"repair: main.py models verify --repair {' '.join(damaged)}")
     return 1
+
+
+def _verify_added(name: str, path: Path) -> bool:
+    """Of the user's own file no SHA-256 is known: whether it can be read is what can be told."""
+    from engines.models.families import inspect_model
+
+    try:
+        if not path.exists():
+            raise EngineError(f"{path} is gone.", f"Put it back, or forget it: main.py models remove {name}.")
+        inspect_model(path)
+    except EngineError as error:
+        print(f"{name}: damaged\n  {error}", flush=True)
+        return False
+    print(f"{name}: whole (your own; no SHA-256 is known of it)", flush=True)
+    return True
 
 
 def _repair(names: list[str], bad: list[Path]) -> int:
@@ -139,13 +162,43 @@ def _repair(names: list[str], bad: list[Path]) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     from engines.added import add_model
 
+    short = _check_room(arguments.path.expanduser())
     name, summary = add_model(arguments.path, name=arguments.name, copy=arguments.copy)
     print(
         f"added {name}: {summary.name}, {summary.family}, {summary.parameters / 1e6:.0f} million weights, "
         f"{summary.quantisation}, context {summary.context}"
     )
+    if short:
+        print(f"its context is too short for {', '.join(short)}: lines in other languages only will be answered")
     print(f"use it: main.py --model {name}")
     return 0
+
+
+def _check_room(path: Path) -> list[str]:
+    """The languages in which the model's context is too short for an answer, with the tokens that would do.
+
+    Raises ``EngineError`` where that is so in all of them.
+    """
+    from engines.models.families import inspect_model
+    from idol.dialogue.persona import PersonaError, default_persona, load_persona
+    from idol.dialogue.room import contexts_needed
+    from idol.settings import load_settings
+
+    context = inspect_model(path).context
+    settings, _ = load_settings()
+    try:
+        persona = load_persona(Path(settings.persona)) if settings.persona else default_persona()
+    except PersonaError:
+        persona = default_persona()  # the show says what is wrong with the other
+    needed = contexts_needed(path, persona, settings.llm.max_tokens)
+    if context < min(needed.values()):
+        raise EngineError(
+            f"{path.name} has a context of {context} tokens; her persona, a line and an answer take "
+            f"{min(needed.values())} with it.",
+            f"Choose a model with a longer context, lower max_tokens in [llm] (now {settings.llm.max_tokens}) or "
+            "shorten the persona.",
+        )
+    return [f"{language} (needs {tokens})" for language, tokens in needed.items() if tokens > context]
 
 
 def _remove(arguments: argparse.Namespace) -> int:

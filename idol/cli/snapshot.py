@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import math
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from idol.cli.outputs import tell_unwritten, unwritable
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES, EMOTIONS, FacePose
+from idol.show.whole_file import write_whole
 
 DEFAULT_AVATAR = Path(__file__).resolve().parents[2] / "avatars" / "default.vrm"
+FORMATS = {
+    ".png": "PNG", ".webp": "WEBP", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP", ".tif": "TIFF", ".tiff": "TIFF",
+}  # fmt: skip
+"""Endings of pictures and Pillow's names of them."""
 
 
 class UsageError(Exception):
@@ -33,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lighting", choices=("studio", "soft", "evening", "neon"), default="studio")
     parser.add_argument("--size", default="720x720", metavar="WxH")
     parser.add_argument("--background", default="#e9e4ee", metavar="#rrggbb|transparent")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="F.png")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="F.png", help=f"the picture: {', '.join(FORMATS)}"
+    )
     parser.add_argument("--list", action="store_true", help="also list what the model's face can do")
 
 
@@ -55,6 +64,17 @@ def parse_size(text: str) -> tuple[int, int]:
     if len(parts) != 2 or not all(part.isdecimal() and 16 <= int(part) <= 8192 for part in parts):
         raise UsageError(f"--size {text!r}: write WIDTHxHEIGHT, each within 16 to 8192, for example 1280x720.")
     return int(parts[0]), int(parts[1])
+
+
+def picture_format(path: Path, background: str) -> str:
+    """Pillow's name of the format that ``path`` ends in."""
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        given = f"ends in {path.suffix}, which is no picture this can write" if path.suffix else "has no ending"
+        raise UsageError(f"--output {path} {given}. End it in {', '.join(FORMATS)}.")
+    if kind == "JPEG" and background == "transparent":
+        raise UsageError(f"--output {path}: a JPEG cannot be transparent. End it in .png, or choose a colour.")
+    return kind
 
 
 def parse_angles(option: str, text: str, count: int) -> tuple[float, ...]:
@@ -111,6 +131,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from idol.render.lighting import LIGHTINGS
     from idol.render.offscreen import OffscreenStage, settle
 
+    output: Path = arguments.output
+    kind = picture_format(output, arguments.background)
     background, size = parse_background(arguments.background), parse_size(arguments.size)
     weights = np.zeros(len(ARKIT_NAMES), np.float32)
     for text in arguments.set:
@@ -122,6 +144,9 @@ def _run(arguments: argparse.Namespace) -> int:
     yaw, pitch = parse_angles("--gaze", arguments.gaze, 2)
     head = parse_angles("--head", arguments.head, 3)
     around = parse_angles("--orbit", arguments.orbit, 2)
+    wrong = unwritable({"--output": output})
+    if wrong:
+        raise UsageError(wrong)
     avatar = load_avatar(arguments.avatar or DEFAULT_AVATAR)
     for text in arguments.expression:
         name, weight = parse_weight("--expression", text)
@@ -142,12 +167,13 @@ def _run(arguments: argparse.Namespace) -> int:
         stage.load(avatar)
         settle(avatar, pose)
         pixels = stage.picture(camera, size, background)
-    output: Path = arguments.output
+    picture = Image.fromarray(pixels, "RGBA" if pixels.shape[2] == 4 else None)
+    encoded = io.BytesIO()
+    (picture.convert("RGB") if kind == "JPEG" else picture).save(encoded, kind)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pixels, "RGBA" if pixels.shape[2] == 4 else None).save(output)
-    except (OSError, ValueError) as error:
-        print(f"snapshot: {output} cannot be written ({error}). Choose another file ending in .png.", file=sys.stderr)
+        write_whole(output, encoded.getvalue())
+    except OSError as error:
+        tell_unwritten(error)
         return 1
     print(output)
     return 0

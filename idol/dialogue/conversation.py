@@ -15,7 +15,7 @@ from idol.dialogue.clauses import ClauseSplitter
 from idol.dialogue.history import History
 from idol.dialogue.moderation import Blocklist
 from idol.dialogue.persona import Persona, TextLists
-from idol.dialogue.prompt import Exchange, PromptBuilder
+from idol.dialogue.prompt import SPARE_TOKENS, Exchange, PromptBuilder, context_needed
 from idol.dialogue.understanding import Understander
 from idol.seams import (
     LANGUAGES,
@@ -33,8 +33,6 @@ from idol.seams import (
 
 log = logging.getLogger(__name__)
 
-_LINE_TOKENS = 64
-"""What a line takes, and a short exchange before it."""
 _UNREAD = 3
 """So many exchanges of an earlier chat stand before a line that comes before the model has read that chat: reading all
 of it takes a processor many seconds."""
@@ -167,10 +165,13 @@ class Conversation:
         """Whether the constant part of every language's prompt leaves room for a line in ``context`` tokens."""
         if self._llm is None or self._prompts is None:
             return False
-        budget = context - self._sampling.max_tokens - 16
-        return all(
-            self._llm.count_tokens(self._prompts.constant(language)) + _LINE_TOKENS <= budget for language in LANGUAGES
-        )
+        return all(self.needed(language) <= context for language in LANGUAGES)
+
+    def needed(self, language: Language) -> int:
+        """Tokens of context that the persona, a line in ``language`` and the answer take; 0 without a model."""
+        if self._llm is None or self._prompts is None:
+            return 0
+        return context_needed(self._llm.count_tokens(self._prompts.constant(language)), self._sampling.max_tokens)
 
     def adopt(self, llm: LanguageModel, primed: Language) -> LanguageModel | None:
         """Answer with ``llm`` from the next turn on; returns the one before, for closing. History stays."""
@@ -294,7 +295,7 @@ class Conversation:
         return PromptBuilder(self._persona, llm.count_tokens, self._budget(llm))
 
     def _budget(self, llm: LanguageModel) -> int:
-        return llm.context_length - self._sampling.max_tokens - 16
+        return llm.context_length - self._sampling.max_tokens - SPARE_TOKENS
 
     def _seed(self) -> int | None:
         return next(self._seeds) if self._sampling.seed is not None else None

@@ -26,6 +26,18 @@ _REMINDERS: dict[Language, str] = {
 }
 
 
+_LINE_TOKENS = 64
+"""What a line takes, and a short exchange before it."""
+SPARE_TOKENS = 16
+"""What is left free at the end of the context."""
+
+
+def context_needed(constant: int, answer: int) -> int:
+    """The tokens of context without which she cannot answer: ``constant`` are those of the prompt's beginning,
+    ``answer`` those of the longest reply."""
+    return constant + _LINE_TOKENS + answer + SPARE_TOKENS
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """What a viewer said and what was heard of the answer."""

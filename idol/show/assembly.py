@@ -31,7 +31,7 @@ from idol.seams import LANGUAGES, Language, Sampling
 from idol.settings import Settings, data_dir
 from idol.show.cast import Engines, Notify, Tell
 from idol.show.health import make_monitor, watch_card_of
-from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file, repairable
+from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
 from idol.show.understudies import VOICE, Understudies, check_voices, spare_llms, spare_voices, stage, stop_if
@@ -138,11 +138,10 @@ def _load_on(
         if device is not None:
             owned.callback(device.close)
         notify("voice", None)
-        with repairable(VOICE):
-            voice = load_voice(
-                files_dir() / VOICE, threads=settings.llm.threads, progress=stage(notify, "voice"), device=device,
-                cancelled=cancelled,
-            )  # fmt: skip
+        voice = load_voice(
+            files_dir() / VOICE, threads=settings.llm.threads, progress=stage(notify, "voice"), device=device,
+            cancelled=cancelled,
+        )  # fmt: skip
         owned.callback(voice.close)
         check_voices(settings, voice)
         llm, name = _load_llm(settings, notify, cancelled, device) if with_llm else (None, "")
@@ -156,6 +155,8 @@ def _load_on(
             device=device, health=health, chores=chores,
         )  # fmt: skip
         language = _first_language()
+        if llm is not None:
+            _check_room(llm.context_length, conversation.needed(language), name, settings.llm.context)
         notify(f"her memory of who she is ({language})", None)
         conversation.prime(language, cancelled)
         stop_if(cancelled)
@@ -172,6 +173,21 @@ def _load_on(
         "This show only reads aloud: there is no language model to exchange.", crew.chosen,
         crew if device is not None else None,
     )  # fmt: skip
+
+
+def _check_room(context: int, needed: int, name: str, asked: int) -> None:
+    """Raises ``EngineError`` where a context of ``context`` tokens, of the ``asked`` ones, is too short to answer."""
+    if needed <= context:
+        return
+    if context < asked // 16 * 16:
+        raise EngineError(
+            f"The model {name!r} has a context of {context} tokens; her persona, a line and an answer take {needed}.",
+            "Choose another model, or a shorter persona.",
+        )
+    raise EngineError(
+        f"The settings give {name!r} a context of {context} tokens; her persona, a line and an answer take {needed}.",
+        f"Set context in [llm] to {needed} or more, lower max_tokens, or choose a shorter persona.",
+    )
 
 
 def _release(device: Device) -> None:
@@ -229,15 +245,14 @@ def _load_llm(
         if wanted == "auto" and not last and slow:
             continue
         try:
-            with repairable(name):
-                model = load_language_model(
-                    path,
-                    threads=settings.llm.threads,
-                    context=settings.llm.context,
-                    progress=stage(notify, "language model"),
-                    cancelled=cancelled,
-                    device=device,
-                )
+            model = load_language_model(
+                path,
+                threads=settings.llm.threads,
+                context=settings.llm.context,
+                progress=stage(notify, "language model"),
+                cancelled=cancelled,
+                device=device,
+            )
         except OutOfMemory as error:
             if wanted != "auto" or last:
                 raise

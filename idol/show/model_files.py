@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from engines.catalogue import load_catalogue
-from engines.errors import ModelFileError
 from engines.models.decoder_config import KNOWN_ARCHITECTURES
 from engines.store import files_dir
 
@@ -36,28 +33,27 @@ def is_mind(name: str) -> bool:
     return model is not None and model.family in KNOWN_ARCHITECTURES
 
 
+def not_here(name: str) -> str:
+    """That ``name`` is not on this machine, and what to do."""
+    return f"The language model {name!r} is not on this machine. {fetch_remedy(name)}"
+
+
 def fetch_remedy(name: str) -> str:
-    """What to do when ``name`` is not on this machine."""
+    """What to do when the language model ``name`` is not on this machine; offers what is here or can be fetched."""
     from engines.added import added_models
 
     if is_mind(name):
         return f"Fetch it: main.py models fetch {name}."
-    known = [*filter(is_mind, load_catalogue().models), *added_models()]
-    here = [other for other in known if other != name and model_file(other) is not None]
-    if not here:
-        return "Fetch one: main.py models fetch default. Or add your own: main.py models add FILE."
-    return f"Choose one of {', '.join(here)}, or a .gguf file."
-
-
-@contextmanager
-def repairable(name: str) -> Iterator[None]:
-    """Where a file of the catalogue's ``name`` turns out to be damaged inside, the error says how to get it again."""
-    try:
-        yield
-    except ModelFileError as error:
-        if name not in load_catalogue().models:
-            raise
-        raise ModelFileError(error.message, f"Fetch it again: main.py models verify --repair {name}") from error
+    known = [*filter(is_mind, load_catalogue().models)]
+    added = added_models()
+    gone = f"Put {added[name]} back, or forget it: main.py models remove {name}. " if name in added else ""
+    here = [other for other in (*known, *added) if other != name and model_file(other) is not None]
+    absent = [other for other in known if other not in here]
+    ways = [f"choose one that is here ({', '.join(here)})"] if here else []
+    ways += [f"fetch one: main.py models fetch NAME ({', '.join(absent)})"] if absent else []
+    ways.append("name a .gguf file")
+    ways[0] = ways[0][0].upper() + ways[0][1:]
+    return f"{gone}{', or '.join(ways)}."
 
 
 def smaller_models(path: Path) -> list[tuple[str, Path]]:

@@ -6,6 +6,7 @@ monotonic clock, so the files show what really happened: waits, holes and latene
 
 from __future__ import annotations
 
+import io
 import threading
 import wave
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import numpy as np
 
 from idol.seams import SAMPLE_RATE, FacePose, Output, Samples
 from idol.show.speech_line import PlacedSpeech
+from idol.show.whole_file import write_whole
 
 
 @dataclass(slots=True)
@@ -72,16 +74,20 @@ class Recorder:
         return sound
 
     def write_wav(self, path: Path) -> None:
-        """16-bit mono WAV at 24 kHz."""
+        """16-bit mono WAV at 24 kHz. Raises ``OSError`` that names ``path``."""
         write_wav(path, self.sound())
 
 
 def write_wav(path: Path, samples: Samples, rate: int = SAMPLE_RATE) -> None:
-    """16-bit mono PCM; values beyond -1..1 are clipped. Missing folders are made. Raises ``OSError``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """16-bit mono PCM at ``rate`` Hz; values beyond -1..1 are clipped. Missing folders are made.
+
+    Raises ``OSError`` that names ``path``, which then holds what it held before.
+    """
     pcm = np.clip(np.rint(samples * 32767.0), -32768, 32767).astype("<i2")
-    with wave.open(str(path), "wb") as file:
+    whole = io.BytesIO()
+    with wave.open(whole, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate)
         file.writeframes(pcm.tobytes())
+    write_whole(path, whole.getvalue())

@@ -11,6 +11,7 @@ from pathlib import Path
 from idol import __version__
 from idol.seams import RuntimeInfo
 from idol.show.latency import TurnRecord, stage_summaries
+from idol.show.whole_file import write_whole
 
 
 def report_document(rows: Sequence[TurnRecord], runtimes: Iterable[RuntimeInfo]) -> dict[str, object]:
@@ -42,11 +43,8 @@ def report_document(rows: Sequence[TurnRecord], runtimes: Iterable[RuntimeInfo])
 
 
 def write_json(path: Path, document: dict[str, object]) -> None:
-    """Write atomically, UTF-8. Raises ``OSError``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    """Write whole or not at all, UTF-8. Raises ``OSError`` that names ``path``."""
+    write_whole(path, (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode())
 
 
 def memory_mb() -> float | None:

@@ -24,7 +24,7 @@ from idol.settings import Settings
 from idol.show.cast import Candidate, Notify, Prepare, Tell
 from idol.show.health import card_budget
 from idol.show.interface import Notice, SwapKind
-from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file, repairable
+from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file
 from idol.voice import KokoroVoice, load_voice
 from idol.voice.standby import StandbySynthesiser
 
@@ -108,12 +108,11 @@ class Understudies:
             raise ModelFileError(f"The language model {name!r} is not on this machine.", fetch_remedy(name))
         settings, device = self.settings.llm, self.device
         with self.card():
-            with repairable(name):
-                model = load_language_model(
-                    path, threads=settings.threads, context=settings.context,
-                    progress=stage(notify, "language model"), cancelled=cancelled, device=device,
-                    admit=admit or partial(self.fits_beside, name),
-                )  # fmt: skip
+            model = load_language_model(
+                path, threads=settings.threads, context=settings.context,
+                progress=stage(notify, "language model"), cancelled=cancelled, device=device,
+                admit=admit or partial(self.fits_beside, name),
+            )  # fmt: skip
             try:
                 stop_if(cancelled)
                 greeting = [ChatMessage("user", "Hello")]

@@ -41,8 +41,19 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def llama(data: Path) -> Path:
-    return next(iter(sorted((data / "llm").glob("**/*.gguf"))))
+def tiny(data: Path) -> Path:
+    """A sound model whose context of 256 tokens is too short for her."""
+    return data / "llm" / "tiny_llama_f16.gguf"
+
+
+@pytest.fixture
+def llama(tiny: Path, tmp_path: Path) -> Path:
+    """The same with a long context."""
+    content = tiny.read_bytes()
+    place = content.index(b"llama.context_length") + len("llama.context_length") + 4
+    path = tmp_path / "llama.gguf"
+    path.write_bytes(content[:place] + (32768).to_bytes(4, "little") + content[place + 4 :])
+    return path
 
 
 def test_list_says_size_licence_languages_state_and_place(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,3 +201,42 @@ def test_a_repair_that_fails_leaves_what_was_there(
     assert file.read_bytes() == damaged
     assert main(["models", "verify"]) == 1
     assert [path.name for path in file.parent.iterdir() if path.name.endswith(".damaged")] == []
+
+
+def test_added_models_are_verified_too(llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "own.gguf"
+    own.write_bytes(llama.read_bytes())
+    assert main(["models", "add", str(own), "--name", "mine"]) == 0
+    capsys.readouterr()
+    assert main(["models", "verify", "mine"]) == 0
+    assert capsys.readouterr().out == "mine: whole (your own; no SHA-256 is known of it)\n"
+    assert main(["models", "verify"]) == 0
+    assert "mine: whole" in capsys.readouterr().out
+    assert main(["models", "fetch", "mine"]) == 1
+    assert "nothing to fetch" in capsys.readouterr().err
+
+    own.write_bytes(llama.read_bytes()[:3000])
+    assert main(["models", "verify", "mine"]) == 1
+    said = capsys.readouterr().out
+    assert "mine: damaged" in said and f"Copy or download {own} again" in said
+    own.unlink()
+    assert main(["models", "verify", "--repair"]) == 1
+    assert "main.py models remove mine" in capsys.readouterr().out
+    assert main(["models", "remove", "nobody"]) == 1
+    assert "mine" in capsys.readouterr().err
+    assert main(["models", "remove", "mine"]) == 0
+
+
+def test_a_context_too_short_to_answer_is_refused(tiny: Path, llama: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "add", str(tiny)]) == 1
+    said = capsys.readouterr().err
+    found = re.search(r"context of 256 tokens; her persona, a line and an answer take (\d+)", said)
+    assert found is not None and "Choose a model with a longer context" in said, said
+    assert added_models() == {}
+    needed = int(found[1])
+
+    content = llama.read_bytes()
+    place = content.index(b"llama.context_length") + len("llama.context_length") + 4
+    llama.write_bytes(content[:place] + needed.to_bytes(4, "little") + content[place + 4 :])
+    assert main(["models", "add", str(llama)]) == 0
+    assert "its context is too short for" in capsys.readouterr().out, "of three languages one needs least"

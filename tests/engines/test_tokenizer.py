@@ -120,7 +120,7 @@ def test_the_folder_form_gives_the_same_ids() -> None:
         ({"tokenizer.ggml.model": "llama"}, UnsupportedModelError, "kind 'llama'.*Byte-level BPE"),
         ({"tokenizer.ggml.model": None}, UnsupportedModelError, "kind None"),
         ({"tokenizer.ggml.pre": "tekken"}, UnsupportedModelError, "rule 'tekken'.*Known rules: smollm, qwen2"),
-        ({"tokenizer.ggml.merges": None}, ModelFileError, "lacks the tokeniser's lists.*Fetch the model again"),
+        ({"tokenizer.ggml.merges": None}, ModelFileError, "lacks the tokeniser's lists.*Fetch it again"),
         ({"tokenizer.ggml.merges": ["nospace"]}, ModelFileError, "lists are damaged"),
         ({"tokenizer.ggml.merges": ["zz qq"]}, ModelFileError, "lists are damaged"),
         ({"tokenizer.ggml.tokens": ["a"]}, ModelFileError, "lists are damaged"),
