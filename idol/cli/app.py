@@ -272,12 +272,13 @@ def open_with_lines(arguments: argparse.Namespace, lines: list[str], source: str
     add_arguments(parser)
     mine = parser.parse_args([])
     mine.say, mine.read = ([], lines) if source == "say" else (lines, [])
+    kept, message = load_settings()  # once, since the second time there is nothing to complain of
     try:
         settings = settings_from(arguments)
     except ValueError as error:
         print(f"wrong option: {plain(error)}", file=sys.stderr)
         return 2
-    return _open(mine, settings, load_settings()[0], "")
+    return _open(mine, settings, kept, message)
 
 
 def _catch_failures(window: MainWindow) -> None:
