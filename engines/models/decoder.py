@@ -26,6 +26,7 @@ from engines.models.gguf_file import GgufFile, dequantise
 from engines.runtimes.onnxrt import OnnxRuntimeSession
 
 BUILDER_VERSION = 3
+_KEPT_ROWS = 4096
 _PREFILL_CHUNK = 64
 """Tokens per run while prefilling: long prompts stay cancellable and the work area stays small."""
 
@@ -138,10 +139,18 @@ class EmbeddingTable:
     def __init__(self, path: Path, type_name: str, offset: int, rows: int, row_bytes: int) -> None:
         self._type = type_name
         self._raw = np.memmap(path, np.uint8, "r", offset, (rows, row_bytes))
+        self._single: dict[int, NDArray[np.float32]] = {}
 
     def rows(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """float32 [len(ids), hidden]."""
-        return dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
+        """float32 [len(ids), hidden]; not to be written to. Rows asked for one by one are kept: speech repeats them."""
+        if len(ids) != 1:
+            return dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
+        row = self._single.get(ids[0])
+        if row is None:
+            if len(self._single) >= _KEPT_ROWS:
+                self._single.clear()
+            row = self._single[ids[0]] = dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
+        return row
 
 
 def open_embedding(folder: Path, place: dict[str, Any], config: DecoderConfig) -> EmbeddingTable:

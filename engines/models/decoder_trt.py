@@ -9,6 +9,7 @@ two engines of its own, and all else in common with the longer one.
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -546,7 +547,7 @@ def _view(session: TensorRTSession, name: str, shape: tuple[int, ...]) -> NDArra
     place = session.place(name)
     assert place.host is not None  # only called for tensors with buffers
     values = place.host.view(place.dtype)[: place.room // place.dtype.itemsize]
-    return values.reshape(shape) if -1 in shape else values[: int(np.prod(shape))].reshape(shape)
+    return values.reshape(shape) if -1 in shape else values[: math.prod(shape)].reshape(shape)
 
 
 def shorter_context(capacity: int) -> int:

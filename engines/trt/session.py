@@ -6,6 +6,7 @@ that has the ``Device``'s context; its work runs on a stream of its own.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        return int(np.prod(self.shape)) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Place:
 
     @property
     def room(self) -> int:
-        return int(np.prod(self.greatest)) * self.dtype.itemsize
+        return math.prod(self.greatest) * self.dtype.itemsize
 
 
 class TensorRTSession(Session):
@@ -159,7 +160,7 @@ class TensorRTSession(Session):
         for name in names:
             tensor = self._tensors[name]
             shape = self._output_shape(name)
-            size = int(np.prod(shape)) * tensor.dtype.itemsize
+            size = math.prod(shape) * tensor.dtype.itemsize
             host = tensor.host
             if host is None:
                 raise SessionError(f"{self.name}: {name!r} is bound to the caller's memory; read it there.")

@@ -32,7 +32,7 @@ from idol.show.show import Show
 TICK = 0.033
 RUNNING, OTHER, VOICE = "qwen2.5-coder-0.5b", "smollm2-135m", "kokoro"
 LONGEST_LOAD = 330.0
-LOADER = "loader"
+WORKERS = ("idol-show-worker", "idol-loader")
 _LATE = 50.0
 """ms from frame to frame."""
 
@@ -57,7 +57,7 @@ class Frames:
     intervals: dict[str, list[float]] = field(default_factory=lambda: {"alone": [], "exchange": []})
     poses: dict[str, list[float]] = field(default_factory=lambda: {"speaking": [], "silent": []})
     held: dict[str, list[float]] = field(default_factory=dict)
-    """Late frames, in ms, by where the thread that loads stood right after: what held the interpreter's lock."""
+    """Late frames, in ms, by where the other threads stood right after; see ``held_at``."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -68,15 +68,16 @@ class Frames:
         }  # fmt: skip
 
 
-def loading_at() -> str:
-    """Where the thread that loads engines stands, its innermost lines of this program; empty when there is none."""
+def held_at() -> str:
+    """Where the program's other threads stand, the innermost lines of each: what held the interpreter's lock."""
     stacks = sys._current_frames()
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    for ident, frame in stacks.items():
-        if LOADER in names.get(ident, ""):
-            lines = traceback.extract_stack(frame)
-            return " < ".join(f"{Path(line.filename).name}:{line.lineno} {line.name}" for line in reversed(lines[-5:]))
-    return ""
+    found = []
+    for thread in threading.enumerate():
+        if thread.name in WORKERS and thread.ident in stacks:
+            lines = traceback.extract_stack(stacks[thread.ident])
+            places = (f"{Path(line.filename).name}:{line.lineno} {line.name}" for line in reversed(lines[-4:]))
+            found.append(f"{thread.name}: {' < '.join(places)}")
+    return " | ".join(found)
 
 
 class FrameClock(threading.Thread):
@@ -95,7 +96,7 @@ class FrameClock(threading.Thread):
             time.sleep(max(0.0, due - time.monotonic()))
             began = time.monotonic()
             if (began - last) * 1e3 > _LATE:
-                self.frames.held.setdefault(loading_at(), []).append((began - last) * 1e3)
+                self.frames.held.setdefault(held_at(), []).append((began - last) * 1e3)
             self._live.pose(began)
             cost = (time.monotonic() - began) * 1e3
             seen = self._live.overlay()
