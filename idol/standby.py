@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from engines.errors import EngineFailure, is_shortage
+from engines.errors import EngineFailure, SteppedAside, is_shortage
 from engines.standby import STEP_SECONDS, Standby
 from idol.seams import RuntimeInfo
 
@@ -78,7 +78,10 @@ class WithSpares(Generic[E]):
         """Let the spare go on in the engine's place, which is closed, as though it had failed with ``error``. Raises
         ``EngineFailure`` when no spare can be had."""
         broken = self.info
-        log.error("%s on %s failed: %s", broken.model, broken.runtime, error)
+        if isinstance(error, SteppedAside):
+            log.info("%s on %s steps aside: %s", broken.model, broken.runtime, error)
+        else:
+            log.error("%s on %s failed: %s", broken.model, broken.runtime, error)
         self._standby.switch(f"{self._what} {broken.model}", error)
         if self._listener is not None:
             self._listener(broken, self.info, error)
