@@ -31,6 +31,7 @@ from idol.seams import LANGUAGES, Language, Sampling
 from idol.settings import Settings, data_dir
 from idol.show.cast import Engines, Notify, Tell
 from idol.show.health import make_monitor, watch_card_of
+from idol.show.interface import Notice
 from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
@@ -143,8 +144,8 @@ def _load_on(
             cancelled=cancelled,
         )  # fmt: skip
         owned.callback(voice.close)
-        check_voices(settings, voice)
-        llm, name = _load_llm(settings, notify, cancelled, device) if with_llm else (None, "")
+        check_voices(settings, voice, tell)
+        llm, name = _load_llm(settings, notify, tell, cancelled, device) if with_llm else (None, "")
         if llm is not None:
             owned.callback(llm.close)
         voices = StandbySynthesiser(voice, *spare_voices(settings, files_dir() / VOICE, device))
@@ -224,9 +225,9 @@ def _first_language() -> Language:
 
 
 def _load_llm(
-    settings: Settings, notify: Notify, cancelled: Callable[[], bool], device: Device | None
+    settings: Settings, notify: Notify, tell: Tell, cancelled: Callable[[], bool], device: Device | None
 ) -> tuple[StandbyLanguageModel, str]:
-    """The model and its name."""
+    """The model and its name. Where the choice is free, one that is damaged or too large gives way to the next."""
     wanted = settings.llm.model
     names = (LARGE, MEDIUM, SMALL) if wanted == "auto" else (wanted,)
     present = [name for name in names if model_file(name) is not None]
@@ -257,6 +258,11 @@ def _load_llm(
             if wanted != "auto" or last:
                 raise
             log.warning("%s is too large for the card: %s", name, error)
+            continue
+        except ModelFileError as error:
+            if wanted != "auto" or last:
+                raise
+            tell(Notice("warning", f"{error.message} {present[place + 1]} answers in its place.", error.remedy))
             continue
         spares = spare_llms(settings, path, device)
         if device is not None or wanted != "auto" or last or known is not None:

@@ -20,7 +20,7 @@ from idol.dialogue.conversation import Conversation
 from idol.dialogue.language_model import DecoderLanguageModel, load_language_model
 from idol.dialogue.standby import StandbyLanguageModel
 from idol.seams import LANGUAGES, ChatMessage, RuntimeInfo, Sampling
-from idol.settings import Settings
+from idol.settings import Settings, VoiceSettings
 from idol.show.cast import Candidate, Notify, Prepare, Tell
 from idol.show.health import card_budget
 from idol.show.interface import Notice, SwapKind
@@ -152,7 +152,7 @@ class Understudies:
                 cancelled=cancelled, admit=admit or partial(self.fits_beside, name),
             )  # fmt: skip
             try:
-                check_voices(self.settings, voice)
+                check_voices(self.settings, voice, self._tell)
                 for language in LANGUAGES:
                     stop_if(cancelled)
                     voice.warm((language,), stage(notify, "voice"))
@@ -324,14 +324,26 @@ def spare_voices(settings: Settings, folder: Path, device: Device | None) -> lis
     return [partial(load_voice, folder, threads=settings.llm.threads)] if device is not None else []
 
 
-def check_voices(settings: Settings, voice: KokoroVoice) -> None:
-    """Raises ``ModelFileError`` where a voice of the settings is not among those of ``voice``."""
+def check_voices(settings: Settings, voice: KokoroVoice, tell: Tell) -> None:
+    """Where a voice of the settings is not among those of ``voice``, another takes its place for this run, which is
+    told. Raises ``ModelFileError`` where there is none of its language."""
     for language in LANGUAGES:
-        if settings.voice.name_for(language) not in voice.voices():
-            raise ModelFileError(
-                f"The voice {settings.voice.name_for(language)!r} of the settings is not installed.",
-                f"Installed voices: {', '.join(voice.voices(language))}.",
+        name, installed = settings.voice.name_for(language), voice.voices(language)
+        if name in voice.voices():
+            continue
+        if not installed:
+            raise ModelFileError(f"There is no voice for {language}.", f"Fetch them: main.py models fetch {VOICE}.")
+        usual = VoiceSettings().name_for(language)
+        other = usual if usual in installed else installed[0]
+        setattr(settings.voice, language, other)
+        tell(
+            Notice(
+                "warning",
+                f"The voice {name!r} of the settings ({language} in [voice]) is not installed; {other} speaks in its "
+                "place.",
+                f"Choose one in the menu Voice, or name one of {', '.join(installed)}.",
             )
+        )
 
 
 def stop_if(cancelled: Callable[[], bool]) -> None:

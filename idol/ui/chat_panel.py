@@ -233,6 +233,12 @@ class ChatPanel(QWidget):
         self._add(message)
         return button
 
+    def clear(self) -> None:
+        """Show nothing of what was said before. An answer that is still being given stays, with the line before it."""
+        given = [index for index, message in enumerate(self._messages) if message in self._replies.values()]
+        for _ in range(max(0, given[0] - 1) if given else len(self._messages)):
+            self._drop_first()
+
     def give_back(self, text: str) -> None:
         """Put a line that was refused back into the field, if nothing else was typed."""
         if not self.line.toPlainText():
@@ -245,13 +251,16 @@ class ChatPanel(QWidget):
         self._column.addLayout(row)
         self._messages.append(message)
         while len(self._messages) > _KEEP:
-            old = self._messages.pop(0)
-            old.setParent(None)
-            old.deleteLater()
-            item = self._column.takeAt(1)
-            row_layout = item.layout() if item is not None else None
-            if row_layout is not None:
-                row_layout.deleteLater()
+            self._drop_first()
+
+    def _drop_first(self) -> None:
+        old = self._messages.pop(0)
+        old.setParent(None)
+        old.deleteLater()
+        item = self._column.takeAt(1)
+        row_layout = item.layout() if item is not None else None
+        if row_layout is not None:
+            row_layout.deleteLater()
 
     def _to_end(self, _low: int, high: int) -> None:
         """What is there grew or shrank: whoever was at the end stays there, whoever read further up does too."""

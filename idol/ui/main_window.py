@@ -27,7 +27,7 @@ from idol.avatar import Avatar, AvatarError, load_avatar
 from idol.dialogue.history import PastLine
 from idol.render import AvatarView
 from idol.seams import LANGUAGES, FacePose
-from idol.settings import Settings, data_dir, save_settings
+from idol.settings import AvatarSettings, Settings, data_dir, save_settings
 from idol.show.interface import (
     ClauseSpoken,
     Loading,
@@ -93,8 +93,10 @@ class MainWindow(QMainWindow):
         self.resize(1180, 760)
         self.view = AvatarView()
         self.view.set_pose_source(self._pose)
+        self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # a click on her must not take the line's letters
         self.view.gl_failed.connect(self._on_gl_failed)
-        self.view.set_background(QColor(settings.avatar.background))
+        colour = QColor(settings.avatar.background)
+        self.view.set_background(colour if colour.isValid() else QColor(AvatarSettings().background))
         self.overlay = Overlay(self.view)
         self.overlay.setVisible(settings.ui.overlay)
         self.chat = ChatPanel("Mira", data_dir() / "draft.txt")
@@ -123,6 +125,11 @@ class MainWindow(QMainWindow):
         self._slow.timeout.connect(self._refresh)
         self._closing = False
         self.open_avatar(Path(settings.avatar.path) if settings.avatar.path else default_avatar)
+        if not colour.isValid():
+            self.chat.add_notice(
+                f"The background {settings.avatar.background!r} of the settings is no colour; the usual one is shown. "
+                "Choose one in the menu View, or write one such as '#20242f' or 'black'.", bad=True,
+            )  # fmt: skip
 
     def start(self) -> None:
         """Begin drawing; call after ``show()``."""
@@ -319,6 +326,7 @@ class MainWindow(QMainWindow):
     def _start_anew(self) -> None:
         if self._forget is not None:
             self._forget()
+        self.chat.clear()
         self.chat.add_notice(tr("Start a new conversation") + " ✓")
 
     def _on_event(self, event: ShowEvent) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,38 @@ def test_a_truncated_mind_is_told_with_the_command(
     show.close()
     (notice,) = [event for event in told if isinstance(event, Notice)]
     assert notice.level == "error" and f"main.py models verify --repair {SMALL}" in notice.remedy
+
+
+@pytest.mark.models
+def test_a_free_choice_goes_on_with_the_next_model_and_with_another_voice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.delenv("IDOL_MODELS")
+    model_path = request.getfixturevalue("model_path")
+    voice, mind = model_path("kokoro"), model_path(SMALL)
+    files = tmp_path / "models" / "files"
+    files.mkdir(parents=True)
+    (files / "kokoro").symlink_to(voice)
+    (files / SMALL).symlink_to(mind)
+    (files / MEDIUM).mkdir()
+    (files / MEDIUM / "cut.gguf").write_bytes(next(mind.glob("*.gguf")).read_bytes()[:300_000])
+    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("IDOL_DATA", str(tmp_path / "data"))
+    settings = Settings()
+    settings.audio.output = "none"
+    settings.voice.en = "af_nosuch"
+    show = make_show(settings)
+    told: list[ShowEvent] = []
+    show.subscribe(told.append)
+    show.start()
+    try:
+        deadline = time.monotonic() + 120
+        while show.overlay().state not in ("ready", "failed"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert show.overlay().state == "ready" and show.overlay().chosen["llm"] == SMALL
+    finally:
+        show.close()
+    warnings = [event.sentence for event in told if isinstance(event, Notice) and event.level == "warning"]
+    assert any("'af_nosuch'" in text and "af_heart speaks in its place" in text for text in warnings)
+    assert any(f"{SMALL} answers in its place" in text and f"--repair {MEDIUM}" in text for text in warnings)

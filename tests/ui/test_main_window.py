@@ -312,3 +312,36 @@ def test_whoever_reads_further_up_is_left_there_until_he_says_something(
     show.send(ReplyText(99, "and on, " * 40))
     qtbot.wait(80)
     assert at_end(window)
+
+
+def test_a_new_conversation_begins_with_an_empty_chat(window: MainWindow, show: FakeShow) -> None:
+    show.send(Ready(()))
+    for turn in (1, 2):
+        window.chat.add_line(f"line {turn}")
+        window.chat.begin_reply(turn)
+        window.chat.append_reply(turn, f"answer {turn}")
+    window.chat.end_reply(1)
+    window._start_anew()
+    assert texts(window)[:2] == ["line 2", "answer 2"] and len(texts(window)) == 3  # what she is saying stays
+    window.chat.append_reply(2, " to its end")
+    window.chat.end_reply(2)
+    assert texts(window)[1] == "answer 2 to its end"
+    window._start_anew()
+    assert len(texts(window)) == 1
+
+
+def test_a_click_on_her_leaves_the_keyboard_to_the_line(qtbot: QtBot, window: MainWindow) -> None:
+    window.activateWindow()
+    window.chat.line.setFocus()
+    qtbot.mouseClick(window.view, Qt.MouseButton.LeftButton)
+    assert window.focusWidget() is window.chat.line
+
+
+def test_a_background_that_is_no_colour_is_told(qtbot: QtBot, show: FakeShow) -> None:
+    settings = Settings()
+    settings.avatar.background = "banana"
+    made = MainWindow(show, settings, GODETTE)
+    qtbot.addWidget(made)
+    assert any("'banana'" in text and "View" in text for text in texts(made))
+    assert made.view._background[:3] != (0.0, 0.0, 0.0)
+    made.close()
