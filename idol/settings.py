@@ -141,7 +141,7 @@ def load_settings(path: Path | None = None) -> tuple[Settings, str]:
         one = len(wrong) == 1
         message = (
             f"{'A setting' if one else f'{len(wrong)} settings'} in {path} {'is' if one else 'are'} wrong: "
-            f"{'; '.join(wrong)}. {'Its default is' if one else 'Their defaults are'} used, all others are kept. "
+            f"{'; '.join(wrong)}. {'It is' if one else 'They are'} left out, all others are kept. "
             f"{_set_aside(path, content, settings)}"
         )
     log.warning("%s", message)

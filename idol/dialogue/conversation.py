@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 _UNREAD = 3
 """So many exchanges of an earlier chat stand before a line that comes before the model has read that chat: reading all
 of it takes a processor many seconds."""
+_NO_GREETING: dict[Language, int] = {"en": 16, "zh": 6, "ja": 10}
+"""Letters of a clause that is not to be heard twice in a row: small models fall into saying the same again."""
 _REDRAWS = 2
 _REDRAW_TEMPERATURE = 0.7
 _PROBE = re.compile(
@@ -213,6 +215,9 @@ class Conversation:
         for attempt in range(_REDRAWS + 1):
             failed = ""
             for clause in _joined_openings(self._clauses(messages, language, attempt, cancelled)):
+                if index == 0 and attempt < _REDRAWS and self._said_just_now(clause, language):
+                    failed = "said just now"
+                    break
                 failed = guard.judge(clause) or ("blocked word" if self._blocklist.find(clause) else "")
                 if failed:
                     clause = guard.salvage(clause)
@@ -237,6 +242,12 @@ class Conversation:
             self.redrawn += 1
             messages = self._prompts.reminded(messages, language) if attempt == 0 else messages
         yield self._clause(turn, index, self._own_line(None, language), understanding)
+
+    def _said_just_now(self, clause: str, language: Language) -> bool:
+        """Whether one of her last two answers began with ``clause``, which is longer than a greeting."""
+        said = _letters(clause)
+        last = [exchange.reply for exchange in self._history.exchanges if exchange.language == language][-2:]
+        return len(said) >= _NO_GREETING[language] and any(_letters(reply).startswith(said) for reply in last)
 
     def _own_line(self, lines: TextLists | None, language: Language) -> str:
         """One of the persona's own ``lines`` (None: its fallbacks), in turn."""
@@ -313,6 +324,10 @@ class Conversation:
         if emotion in ("neutral", "thinking") and index == 0 and understanding.emotion in ("sad", "shy", "relaxed"):
             emotion = understanding.emotion
         return Clause(turn.id, index, text, emotion, understanding.language)
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _joined_openings(clauses: Iterator[str]) -> Iterator[str]:

@@ -341,6 +341,22 @@ def test_priming_and_idle_work_cover_each_language_once() -> None:
         assert prompt[: len(primed)] == primed
 
 
+def test_what_she_said_just_now_is_not_said_again_unless_nothing_else_comes() -> None:
+    same, other = "I live in a studio above the clouds, star!", "Oh, the moon has a rabbit in it!"
+    model = FakeModel(same, same, other, "Yes, star!")
+    conversation = Conversation(model, PERSONA)
+    assert "".join(ask(conversation, "Do you like rain?", 1)) == same
+    assert "".join(ask(conversation, "And snow?", 2)) == other
+    assert conversation.redrawn == 1 and len(model.prompts) == 3
+    assert "".join(ask(conversation, "Really?", 3)) == "Yes, star!"
+    assert "".join(ask(conversation, "Truly?", 4)) == "Yes, star!"  # as short as a greeting
+    model = FakeModel(same)
+    conversation = Conversation(model, PERSONA)
+    for turn in (1, 2):
+        assert "".join(ask(conversation, "Do you like rain?", turn)) == same  # rather that than nothing
+    assert conversation.redrawn == 2
+
+
 def test_an_earlier_chat_is_read_in_idle_moments_and_shortened_for_a_line_that_comes_first() -> None:
     def earlier() -> History:
         history = History(None)
