@@ -37,6 +37,20 @@ def add(name: str, path: Path) -> None:
     _write({name: path})
 
 
+def beside_a_voice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> tuple[Path, Path]:
+    """A store with the real voice and no mind: its folder of files, and the folder of the real ``SMALL``."""
+    monkeypatch.delenv("IDOL_MODELS")
+    model_path = request.getfixturevalue("model_path")
+    voice, mind = model_path("kokoro"), model_path(SMALL)
+    files = tmp_path / "models" / "files"
+    files.mkdir(parents=True)
+    (files / "kokoro").symlink_to(voice)
+    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
+    return files, mind
+
+
 def test_only_what_is_missing_is_fetched() -> None:
     assert plan_start("auto") == StartPlan("auto", ("default",))
     put(SMALL)
@@ -85,16 +99,10 @@ def test_an_added_one_whose_file_is_gone_is_named_and_not_offered(tmp_path: Path
 def test_a_truncated_mind_is_told_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.delenv("IDOL_MODELS")
-    model_path = request.getfixturevalue("model_path")
-    voice, mind = model_path("kokoro"), model_path(SMALL)
-    files = tmp_path / "models" / "files"
-    files.mkdir(parents=True)
-    (files / "kokoro").symlink_to(voice)
+    files, mind = beside_a_voice(tmp_path, monkeypatch, request)
     (whole,) = mind.glob("*.gguf")
     (files / SMALL).mkdir()
     (files / SMALL / whole.name).write_bytes(whole.read_bytes()[:300_000])
-    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
     show = make_show(Settings())
     told: list[ShowEvent] = []
     show.subscribe(told.append)
@@ -109,16 +117,10 @@ def test_a_truncated_mind_is_told_with_the_command(
 def test_a_free_choice_goes_on_with_the_next_model_and_with_another_voice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.delenv("IDOL_MODELS")
-    model_path = request.getfixturevalue("model_path")
-    voice, mind = model_path("kokoro"), model_path(SMALL)
-    files = tmp_path / "models" / "files"
-    files.mkdir(parents=True)
-    (files / "kokoro").symlink_to(voice)
+    files, mind = beside_a_voice(tmp_path, monkeypatch, request)
     (files / SMALL).symlink_to(mind)
     (files / MEDIUM).mkdir()
     (files / MEDIUM / "cut.gguf").write_bytes(next(mind.glob("*.gguf")).read_bytes()[:300_000])
-    monkeypatch.setenv("IDOL_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("IDOL_DATA", str(tmp_path / "data"))
     settings = Settings()
     settings.audio.output = "none"
