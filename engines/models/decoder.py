@@ -143,14 +143,14 @@ class EmbeddingTable:
 
     def rows(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """float32 [len(ids), hidden]; not to be written to. Rows asked for one by one are kept: speech repeats them."""
-        if len(ids) != 1:
-            return dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
-        row = self._single.get(ids[0])
-        if row is None:
+        if len(ids) == 1 and ids[0] in self._single:
+            return self._single[ids[0]]
+        rows = dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
+        if len(ids) == 1:
             if len(self._single) >= _KEPT_ROWS:
                 self._single.clear()
-            row = self._single[ids[0]] = dequantise(np.ascontiguousarray(self._raw[np.asarray(ids)]), self._type)
-        return row
+            self._single[ids[0]] = rows
+        return rows
 
 
 def open_embedding(folder: Path, place: dict[str, Any], config: DecoderConfig) -> EmbeddingTable:

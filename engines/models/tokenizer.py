@@ -118,8 +118,6 @@ class Tokenizer:
             return known
         except OSError as error:
             raise ModelFileError(f"{path} cannot be read: {error.strerror}.", "Start again.") from error
-        except ModelFileError:
-            raise
         except Exception as error:  # the Rust library raises plain Exception
             raise ModelFileError(f"{path} is damaged ({error}).", f"Remove {path.parent}, and start again.") from error
 
@@ -145,7 +143,7 @@ class Tokenizer:
                 token = AddedToken(**{name: row[name] for name in _ADDED_OPTIONS}, special=row["special"])
                 (backend.add_special_tokens if row["special"] else backend.add_tokens)([token])
                 if backend.token_to_id(row["content"]) != row["id"]:
-                    raise ModelFileError(f"The token {row['content']!r} has another number.", "Fetch the model again.")
+                    raise ValueError(f"the token {row['content']!r} has another number")
         return cls(backend, frozenset(opening["control"]), frozenset(opening["eos"]))
 
 

@@ -35,7 +35,7 @@ from idol.show.interface import Notice
 from idol.show.model_files import LARGE, MEDIUM, SMALL, fetch_remedy, model_file
 from idol.show.show import Show
 from idol.show.speech_line import SpeechLine
-from idol.show.understudies import VOICE, Understudies, check_voices, spare_llms, spare_voices, stage, stop_if
+from idol.show.understudies import VOICE, Understudies, ensure_voices, spare_llms, spare_voices, stage, stop_if
 from idol.voice import load_voice
 from idol.voice.standby import StandbySynthesiser
 
@@ -144,7 +144,7 @@ def _load_on(
             cancelled=cancelled,
         )  # fmt: skip
         owned.callback(voice.close)
-        check_voices(settings, voice, tell)
+        ensure_voices(settings, voice, tell)
         llm, name = _load_llm(settings, notify, tell, cancelled, device) if with_llm else (None, "")
         if llm is not None:
             owned.callback(llm.close)

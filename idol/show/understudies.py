@@ -152,7 +152,7 @@ class Understudies:
                 cancelled=cancelled, admit=admit or partial(self.fits_beside, name),
             )  # fmt: skip
             try:
-                check_voices(self.settings, voice, self._tell)
+                ensure_voices(self.settings, voice, self._tell)
                 for language in LANGUAGES:
                     stop_if(cancelled)
                     voice.warm((language,), stage(notify, "voice"))
@@ -324,7 +324,7 @@ def spare_voices(settings: Settings, folder: Path, device: Device | None) -> lis
     return [partial(load_voice, folder, threads=settings.llm.threads)] if device is not None else []
 
 
-def check_voices(settings: Settings, voice: KokoroVoice, tell: Tell) -> None:
+def ensure_voices(settings: Settings, voice: KokoroVoice, tell: Tell) -> None:
     """Where a voice of the settings is not among those of ``voice``, another takes its place for this run, which is
     told. Raises ``ModelFileError`` where there is none of its language."""
     for language in LANGUAGES:

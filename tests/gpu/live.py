@@ -28,6 +28,7 @@ from idol.settings import Settings
 from idol.show.assembly import make_show
 from idol.show.interface import Notice, Ready, ShowEvent, TurnEnded
 from idol.show.show import Show
+from tests.gpu.figures import spread
 
 TICK = 0.033
 RUNNING, OTHER, VOICE = "qwen2.5-coder-0.5b", "smollm2-135m", "kokoro"
@@ -35,19 +36,6 @@ LONGEST_LOAD = 330.0
 WORKERS = ("idol-show-worker", "idol-loader")
 _LATE = 50.0
 """ms from frame to frame."""
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Number, mean, median, p99, longest and standard deviation of ``values``."""
-    if not values:
-        return {"n": 0}
-    ordered = sorted(values)
-    mean = sum(values) / len(values)
-    return {
-        "n": len(values), "mean": mean, "median": ordered[len(values) // 2],
-        "p95": ordered[len(values) * 95 // 100], "p99": ordered[len(values) * 99 // 100], "most": ordered[-1],
-        "sd": (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5,
-    }  # fmt: skip
 
 
 @dataclass

@@ -19,6 +19,7 @@ from engines.models.families import ChatModel, load_trt_chat_model
 from engines.trt.device import Device
 from engines.trt.flavours import OutOfMemory, choose
 from idol.show.model_files import model_file
+from tests.gpu.figures import spread
 
 IDS = list(range(100, 132))
 _LEFT = 64 << 20
@@ -40,11 +41,7 @@ def decode(decoder: TensorRTDecoder, until: threading.Event | None = None, count
             began = time.perf_counter()
             found = decoder.step(int(found.tokens[0]))
             laps.append((time.perf_counter() - began) * 1e3)
-    return sorted(laps)
-
-
-def spread(laps: list[float]) -> dict[str, float]:
-    return {"n": len(laps), "median": laps[len(laps) // 2], "p99": laps[len(laps) * 99 // 100], "most": laps[-1]}
+    return laps
 
 
 def beside(device: Device, running: ChatModel, other: Path, context: int) -> dict[str, Any]:
