@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,16 @@ def no_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("idol.show.assembly.make_show", begin)
 
 
-@pytest.fixture
+@contextmanager
 def full_disk() -> Iterator[None]:
-    """Files grow to 4 kB and no further."""
+    """Files grow to 4 kB and no further. No fixture: what pytest itself prints between a test and its
+    teardown may be a longer file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.usefixtures("no_show")
@@ -59,14 +63,13 @@ def test_two_options_for_one_file_are_refused(tmp_path: Path, capsys: pytest.Cap
     assert "--face and --report name the same file" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_disk_that_fills_leaves_what_was_there(tmp_path: Path) -> None:
     wav, report = tmp_path / "a.wav", tmp_path / "a.json"
     wav.write_bytes(b"earlier")
-    with pytest.raises(OSError) as caught:
+    with pytest.raises(OSError) as caught, full_disk():
         write_wav(wav, np.zeros(24_000, np.float32))
     assert caught.value.filename == str(wav)
-    with pytest.raises(OSError) as caught:
+    with pytest.raises(OSError) as caught, full_disk():
         write_json(report, {"text": "x" * 10_000})
     assert caught.value.filename == str(report)
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"] and wav.read_bytes() == b"earlier"
@@ -102,9 +105,11 @@ def test_a_picture_that_cannot_be_written_is_refused_first(
 
 
 def test_a_picture_that_does_not_fit_the_disk_leaves_nothing(
-    tmp_path: Path, full_disk: None, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["snapshot", "--size", "320x320", "-o", str(tmp_path / "her.png")]) == 1
+    with full_disk():
+        code = main(["snapshot", "--size", "320x320", "-o", str(tmp_path / "her.png")])
+    assert code == 1
     assert f"{tmp_path / 'her.png'} could not be written" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
