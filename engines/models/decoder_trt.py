@@ -12,6 +12,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ from engines.models.decoder_layer import (
 from engines.models.decoder_store import WeightStore
 from engines.trt.build import Progress, ensure_plan
 from engines.trt.device import Device
-from engines.trt.driver import CudaGraph
-from engines.trt.flavours import Card, Flavour, TensorRTError
+from engines.trt.driver import CudaGraph, capture
+from engines.trt.flavours import Card, Flavour, OutOfMemory, TensorRTError
 from engines.trt.plans import BuildRequest, Profile
 from engines.trt.session import TensorRTSession
 
@@ -494,18 +495,13 @@ class TensorRTDecoder:
     def _capture(self, rows: int) -> None:
         graph = CudaGraph(self._head.stream.handle)
         try:
-            graph.begin()
-            try:
-                self._queue(rows)
-            except BaseException:
-                graph.abandon()
-                raise
-            graph.end()
+            capture(graph, partial(self._queue, rows))
+        except OutOfMemory:
+            self._runs[rows] = 1  # there may be room after the next run
         except TensorRTError as error:
             self.graph_failure = str(error)
-            graph.close()
-            return
-        self._graphs[rows] = graph
+        else:
+            self._graphs[rows] = graph
 
     def _warm(self, tell: Callable[[float], None]) -> None:
         """Every size of run twice before the first word: kernels are loaded, graphs are captured."""

@@ -8,6 +8,7 @@ only be given back by a thread on whose stack its context lies.
 
 from __future__ import annotations
 
+import re
 import threading
 import traceback
 from collections import Counter
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from engines.trt.flavours import Choice, Flavour, OutOfMemory, TensorRTError, load_api
 
 _NON_BLOCKING = 1
+_SHORTAGE = re.compile(r"out ?of ?memory|cudaErrorMemoryAllocation", re.IGNORECASE)
 _REMEDY = "Close other programs on the card, or choose a smaller model."
 
 
@@ -135,6 +137,13 @@ class Device:
         seen = "" if free is None else f" ({free / 1e6:.0f} MB free)"
         return OutOfMemory(f"{what} finds no room on {self.card.name}{seen}.", _REMEDY, wanted=wanted, free=free)
 
+    def refusal(self, what: str) -> TensorRTError:
+        """The error for ``what`` that TensorRT would not run: it gives no reason but in its log."""
+        said, self.log.last_error = self.log.last_error, ""
+        if _SHORTAGE.search(said):
+            return self.no_room(what)
+        return TensorRTError(f"{what}: TensorRT refuses to run. {said}".strip(), "The spare engine takes over.")
+
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes of the card, all processes counted."""
         free, total = self.cuda.mem_get_info()
@@ -182,9 +191,12 @@ def _logger(api: Any) -> Any:
     class Log(api.ILogger):  # type: ignore[misc]
         def __init__(self) -> None:
             api.ILogger.__init__(self)
+            self.last_error = ""
 
         def log(self, severity: Any, message: str) -> None:
             level = {"ERROR": 40, "INTERNAL_ERROR": 40, "WARNING": 30}.get(severity.name, 10)
+            if level == 40:
+                self.last_error = message
             log.log(level, "%s", message)
 
     return Log()

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from engines.trt.flavours import TensorRTError
+from engines.trt.flavours import OutOfMemory, TensorRTError
 
 _THREAD_LOCAL = 1
+_OUT_OF_MEMORY = 2
 
 
 @cache
@@ -35,6 +37,8 @@ def _library() -> Any:
 
 
 def _check(code: int, what: str) -> None:
+    if code == _OUT_OF_MEMORY:
+        raise OutOfMemory(f"{what} finds no room on the card.", "Close other programs on the card.")
     if code:
         raise TensorRTError(f"{what} failed with CUDA error {code}.")
 
@@ -52,7 +56,8 @@ class CudaGraph:
         _check(_library().cuStreamBeginCapture_v2(self._stream, _THREAD_LOCAL), "beginning a capture")
 
     def end(self) -> None:
-        """End the capture and make the graph ready. Raises ``TensorRTError``; the stream is usable either way."""
+        """End the capture and make the graph ready. Raises ``TensorRTError``, ``OutOfMemory`` where that is for lack of
+        room; the stream is usable either way."""
         graph = ctypes.c_void_p()
         _check(_library().cuStreamEndCapture(self._stream, ctypes.byref(graph)), "ending a capture")
         try:
@@ -78,3 +83,19 @@ class CudaGraph:
         if self._executable:
             _library().cuGraphExecDestroy(self._executable)
             self._executable = ctypes.c_void_p()
+
+
+def capture(graph: CudaGraph, queue: Callable[[], None]) -> None:
+    """Make ``graph`` of what ``queue`` queues on its stream. Raises what that raises, or what ``CudaGraph.end`` does;
+    the graph is closed then."""
+    try:
+        graph.begin()
+        try:
+            queue()
+        except BaseException:
+            graph.abandon()
+            raise
+        graph.end()
+    except BaseException:
+        graph.close()
+        raise

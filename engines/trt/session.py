@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from engines.errors import SessionError
 from engines.session import Array, Session
 from engines.trt.device import Device
-from engines.trt.driver import CudaGraph
-from engines.trt.flavours import TensorRTError
+from engines.trt.driver import CudaGraph, capture
+from engines.trt.flavours import OutOfMemory, TensorRTError
 
 _ALIGN = 256
 _KEPT_GRAPHS = 48
@@ -180,9 +180,11 @@ class TensorRTSession(Session):
         self._trim_graphs()
 
     def wait(self) -> None:
-        """Until all queued work is done. Raises ``TensorRTError`` when it failed on the card."""
+        """Until all queued work is done. Raises ``TensorRTError`` when it failed on the card (``OutOfMemory``: for lack
+        of room)."""
         try:
-            self._stream.synchronize()
+            with self._device.within_memory(self.name):
+                self._stream.synchronize()
         except self._device.cuda.Error as error:
             raise TensorRTError(f"{self.name} failed on the card: {error}.", "The spare engine takes over.") from error
 
@@ -319,26 +321,21 @@ class TensorRTSession(Session):
 
     def _execute(self) -> None:
         if not self._context.execute_async_v3(self._stream.handle):
-            raise TensorRTError(f"{self.name}: TensorRT refuses to run.", "The spare engine takes over.")
+            raise self._device.refusal(self.name)
 
     def _capture(self, key: tuple[Any, ...]) -> None:
         """Run these shapes once as they are (TensorRT asks for it after a change of shape), then capture the run."""
         self._execute()
         graph = CudaGraph(self._stream.handle)
         try:
-            graph.begin()
-            try:
-                self._execute()
-            except BaseException:
-                graph.abandon()
-                raise
-            graph.end()
+            capture(graph, self._execute)
+        except OutOfMemory:
+            pass  # the run itself is queued; there may be room the next time
         except TensorRTError as error:
             self.graph_failure = str(error)
-            graph.close()
-            return
-        self._graphs[key] = graph
-        self._trim_graphs()
+        else:
+            self._graphs[key] = graph
+            self._trim_graphs()
 
     def _trim_graphs(self) -> None:
         if len(self._graphs) > self._kept_graphs:

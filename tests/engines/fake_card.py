@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ import pytest
 from engines.models import decoder_trt
 from engines.trt import session as session_module
 from engines.trt.device import Device
-from engines.trt.flavours import Card, Choice, Flavour, TensorRTError
+from engines.trt.flavours import Card, Choice, Flavour, OutOfMemory, TensorRTError
 
 CARD = Card("Fake card", 89, 8 << 30, 13000)
 
@@ -96,6 +97,7 @@ class FakeCuda:
         self.launches = 0
         self.refuse: Callable[[str, int], bool] = lambda kind, size: False
         self.strays: list[str] = []
+        self.log = SimpleNamespace(last_error="")
         self.contexts: weakref.WeakSet[FakeContext] = weakref.WeakSet()
         self._own = threading.local()
 
@@ -263,6 +265,8 @@ class FakeContext:
     """Runs at once; output shapes come from a run on zeros, as TensorRT infers them."""
 
     fail: ClassVar[str] = ""
+    refuse: ClassVar[str] = ""
+    """Refuse to run, and say this in the log."""
 
     def __init__(self, engine: FakeEngine) -> None:
         self.engine = engine
@@ -304,6 +308,9 @@ class FakeContext:
         return self._known[key][name]
 
     def execute_async_v3(self, stream: int) -> bool:
+        if FakeContext.refuse:
+            self.engine.cuda.log.last_error = FakeContext.refuse
+            return False
         shapes, addresses = dict(self.shapes), dict(self.addresses)
 
         def run() -> None:
@@ -357,7 +364,7 @@ class FakeDevice(Device):
         cuda = FakeCuda(room)
         api = FakeApi()
         api.Runtime = lambda log: FakeRuntime(cuda)  # type: ignore[attr-defined]
-        self._begin(self.choice, cuda, api, lambda api: None)
+        self._begin(self.choice, cuda, api, lambda api: cuda.log)
 
 
 def put_graphs(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:
@@ -380,6 +387,7 @@ def fake_graph(cuda: FakeCuda) -> type:
 
     class FakeGraph:
         refuse = False
+        no_room = False
 
         def __init__(self, stream: int) -> None:
             self.work: list[Callable[[], None]] = []
@@ -393,6 +401,8 @@ def fake_graph(cuda: FakeCuda) -> type:
         def end(self) -> None:
             assert cuda.capturing is not None
             self.work, cuda.capturing = cuda.capturing, None
+            if FakeGraph.no_room:
+                raise OutOfMemory("making a CUDA graph finds no room on the card.")
 
         def abandon(self) -> None:
             cuda.capturing = None

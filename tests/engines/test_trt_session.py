@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from engines.errors import SessionError
+from engines.errors import SessionError, is_shortage
+from engines.models import decoder_trt
 from engines.models.decoder import Candidates, Decoder, EmbeddingTable, gguf_embedding, open_embedding
 from engines.models.decoder_store import WeightStore, store_weights
 from engines.models.decoder_trt import TensorRTDecoder, decoder_requests
 from engines.models.decoder_weights import GgufWeights
 from engines.models.families import ChatModel, load_chat_model
 from engines.trt import session as session_module
-from engines.trt.flavours import TensorRTError
+from engines.trt.flavours import OutOfMemory, TensorRTError
 from engines.trt.session import DeviceArray, TensorRTSession
 from tests.engines.fake_card import FakeContext, FakeDevice, put_graphs, write_plan
 from tests.gpu.reference import exact_decoder
@@ -109,6 +111,49 @@ def test_a_failing_card_is_told(double: TensorRTSession, monkeypatch: pytest.Mon
         monkeypatch.setattr(FakeContext, "fail", "an illegal memory access was encountered")
         with pytest.raises((TensorRTError, device.cuda.Error), match="illegal"):
             double.run({"x": np.ones(2, np.float32)})
+
+
+def test_a_run_refused_for_lack_of_room_is_a_shortage(double: TensorRTSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = {"x": np.ones(2, np.float32)}
+    with double:
+        monkeypatch.setattr(FakeContext, "refuse", "Error Code 2: OutOfMemory (no further information)")
+        with pytest.raises(OutOfMemory, match="double finds no room") as caught:
+            double.run(x)
+        assert is_shortage(caught.value)
+        monkeypatch.setattr(FakeContext, "refuse", "Error Code 1: Cuda Runtime (unspecified launch failure)")
+        with pytest.raises(TensorRTError, match="unspecified launch failure") as other:
+            double.run(x)
+        assert not is_shortage(other.value)
+        monkeypatch.setattr(FakeContext, "refuse", "")
+        assert np.array_equal(double.run(x)["y"], [2.0, 2.0])
+
+
+def test_work_that_ended_for_lack_of_room_is_a_shortage(
+    double: TensorRTSession, device: FakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def synchronize(stream: Any) -> None:
+        raise device.cuda.MemoryError("cuStreamSynchronize failed: out of memory")
+
+    with double:
+        with monkeypatch.context() as patch, pytest.raises(OutOfMemory, match="double finds no room"):
+            patch.setattr(type(double.stream), "synchronize", synchronize)
+            double.wait()
+        double.wait()
+
+
+def test_a_graph_without_room_is_captured_when_there_is_some(
+    double: TensorRTSession, device: FakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = {"x": np.ones(2, np.float32)}
+    with double:
+        with monkeypatch.context() as patch:
+            patch.setattr(session_module.CudaGraph, "no_room", True)
+            for _ in range(4):
+                assert np.array_equal(double.run(x)["y"], [2.0, 2.0])
+        assert not double.graph_failure and device.cuda.launches == 0
+        for _ in range(3):
+            assert np.array_equal(double.run(x)["y"], [2.0, 2.0])
+        assert device.cuda.launches == 2
 
 
 # -- the decoder -------------------------------------------------------------------------------------------------
@@ -210,3 +255,30 @@ def test_context_is_bounded(decoder: TensorRTDecoder) -> None:
     decoder.prefill([1] * CAPACITY)
     with pytest.raises(SessionError, match="is full"):
         decoder.step(1)
+
+
+@pytest.mark.models
+def test_a_step_without_room_goes_on_when_there_is_some(
+    decoder: TensorRTDecoder, model: ChatModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was refused changes nothing: the same step gives the same afterwards, and becomes a graph in the end."""
+    decoder.full_logits = True
+    ids = model.template.encode([("user", "Hi")], reply=True)
+    decoder.cache.reset()
+    decoder.prefill(ids)
+    wanted = np.asarray(decoder.step(7)).copy()
+    decoder.cache.trim(len(ids))
+    decoder._graphs.clear()
+    decoder._runs.clear()
+    monkeypatch.setattr(FakeContext, "refuse", "Error Code 2: OutOfMemory (no further information)")
+    with pytest.raises(OutOfMemory) as caught:
+        decoder.step(7)
+    assert is_shortage(caught.value) and decoder.cache.length == len(ids)
+    monkeypatch.setattr(FakeContext, "refuse", "")
+    assert np.array_equal(np.asarray(decoder.step(7)), wanted)
+    with monkeypatch.context() as patch:
+        patch.setattr(decoder_trt.CudaGraph, "no_room", True)
+        decoder.step(5)
+    assert not decoder.graph_failure and 1 not in decoder._graphs
+    decoder.step(5)
+    assert 1 in decoder._graphs
