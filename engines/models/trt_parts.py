@@ -13,13 +13,15 @@ from typing import Literal
 
 from engines.errors import EngineError, ModelFileError, UnsupportedModelError
 from engines.models.decoder_config import KNOWN_ARCHITECTURES
-from engines.models.families import model_config, trt_requests
+from engines.models.families import model_config, shorter_trt_requests, trt_requests
 from engines.trt.flavours import Flavour
 from engines.trt.plans import BuildRequest
 
 Progress = Callable[[float, str], None]
 VOICE_PARTS = ("A", "B", "D")
 DECODER_PARTS = ("step project", "step attend", "project", "attend", "head")
+SHORTER_PARTS = ("step attend, shorter", "attend, shorter")
+"""For the context that a card short of memory goes down to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class LocalModel:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return VOICE_PARTS if self.kind == "voice" else DECODER_PARTS
+        return VOICE_PARTS if self.kind == "voice" else DECODER_PARTS + SHORTER_PARTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +116,16 @@ def engine_parts(
             EnginePart(model.name, part, part_forms(part, folder, flavour.typed) if folder is not None else ())
             for part in model.parts
         ]
-    requests = trt_requests(model.path, context=context)
-    return [EnginePart(model.name, part, (request,)) for part, request in zip(model.parts, requests, strict=True)]
+    requests = trt_requests(model.path, context=context) + shorter_trt_requests(model.path, context=context)
+    # A context that is short already has no shorter one.
+    return [EnginePart(model.name, part, (request,)) for part, request in zip(model.parts, requests, strict=False)]
 
 
 def plan_base(model: LocalModel, part: str) -> str:
-    """How the names of this part's plans begin. Raises the engine errors when the model cannot be read."""
+    """How the names of this part's plans begin, whatever the context. Raises the engine errors when the model cannot be
+    read."""
     if model.kind == "voice":
         return f"kokoro-{part}"
     from engines.models.decoder_trt import plan_name
 
-    return f"{plan_name(model_config(model.path))}-{part.replace(' ', '-')}"
+    return f"{plan_name(model_config(model.path))}-{part.partition(',')[0].replace(' ', '-')}"

@@ -96,7 +96,6 @@ def known_models() -> list[LocalModel]:
 
 def _expected(models: Iterable[LocalModel], flavour: Flavour) -> Expected:
     from engines.errors import EngineError
-    from engines.models.families import shorter_trt_requests
     from engines.models.trt_parts import engine_parts, plan_base
     from engines.trt.verify import Expected
     from idol.settings import load_settings
@@ -107,10 +106,8 @@ def _expected(models: Iterable[LocalModel], flavour: Flavour) -> Expected:
     for model in models:
         try:
             for part in engine_parts(model, flavour, context=context, make=False):
-                requests[plan_base(model, part.part)] = part.forms
-            for request in shorter_trt_requests(model.path, context=context) if model.kind == "llm" else ():
-                base = request.name.rpartition("-")[0]
-                requests[base] = (*requests[base], request)
+                base = plan_base(model, part.part)
+                requests[base] = (*requests.get(base, ()), *part.forms)
         except EngineError:
             complete = False  # ``models verify`` says what is wrong with it
     return Expected(requests, complete)

@@ -17,7 +17,7 @@ from idol.cli.engines_list import short_reason
 TINY = Path(__file__).parents[1] / "data" / "llm" / "tiny_llama_f16.gguf"
 PARTS = {
     "step project": "step-project", "step attend": "step-attend-256", "project": "project", "attend": "attend-256",
-    "head": "head",
+    "head": "head", "step attend, shorter": "step-attend-128", "attend, shorter": "attend-128",
 }  # fmt: skip
 """The tiny model's parts and how the names of their plans go on; its context is 256 tokens."""
 FAKE = str(Path(__file__).parents[1] / "engines" / "fake_builder.py")
@@ -56,9 +56,10 @@ def test_every_part_is_listed_with_its_plan(capsys: Capture, monkeypatch: pytest
     assert build_tiny() == 1
     capsys.readouterr()
     assert main(["engines", "list"]) == 0
-    *halves, head = rows_of(capsys.readouterr().out)
+    rows = {row[1]: row for row in rows_of(capsys.readouterr().out)}
+    head = rows.pop("head")
     plans = {part: plan_of(part) for part in PARTS if part != "head"}
-    assert [row[1:] for row in halves] == [
+    assert [row[1:] for row in rows.values()] == [
         [part, "present", "SM89", "tensorrt_rtx", "0.0", "0.1", plan.stem[-16:]] for part, plan in plans.items()
     ]
     assert set(plans_dir().glob("*.plan")) == set(plans.values())
@@ -67,7 +68,9 @@ def test_every_part_is_listed_with_its_plan(capsys: Capture, monkeypatch: pytest
     (plans_dir() / "other-0123456789abcdef.plan").write_bytes(b"x")
     assert main(["engines", "list"]) == 0
     said = capsys.readouterr().out
-    assert [row[2] for row in rows_of(said)] == ["damaged", "present", "present", "present", "failed"]
+    assert [row[2] for row in rows_of(said)] == [
+        "damaged", "present", "present", "present", "failed", "present", "present",
+    ]  # fmt: skip
     assert "1 more plans belong to none of these" in said
 
 
@@ -88,7 +91,7 @@ def test_plans_are_forgotten(capsys: Capture) -> None:
     assert build_tiny() == 0
     (plans_dir() / "timing-8.cache").write_bytes(b"x")
     assert main(["engines", "forget"]) == 0
-    assert "5 plans forgotten" in capsys.readouterr().out
+    assert "7 plans forgotten" in capsys.readouterr().out
     assert [path.name for path in plans_dir().iterdir()] == ["timing-8.cache"]
 
 
@@ -99,8 +102,8 @@ def test_verify_and_prune(capsys: Capture) -> None:
     capsys.readouterr()
     assert main(["engines", "verify"]) == 0
     said = capsys.readouterr().out
-    assert said.count(": good\n") == 5 and "5 plans: 5 good, 0 damaged, 0 stale" in said
-    assert "5 not loaded: no card" in said
+    assert said.count(": good\n") == 7 and "7 plans: 7 good, 0 damaged, 0 stale" in said
+    assert "7 not loaded: no card" in said
     attend = plan_of("attend")
     kept = {plan_of(part) for part in PARTS if part != "attend"}
     attend.write_bytes(attend.read_bytes()[:-1])
@@ -110,12 +113,14 @@ def test_verify_and_prune(capsys: Capture) -> None:
     assert main(["engines", "verify"]) == 1
     said = capsys.readouterr().out
     lines = {line.split()[0]: line for line in said.splitlines() if ".plan" in line}
-    assert "damaged: the file has" in lines[attend.name] and len(lines) == 7
+    assert "damaged: the file has" in lines[attend.name] and len(lines) == 11
     stale = sorted(name for name, line in lines.items() if ": stale: " in line)
-    assert [name.rpartition("-")[0] for name in stale] == ["llama-64x128-attend-64", "llama-64x128-step-attend-64"]
+    assert [name.rpartition("-")[0] for name in stale] == [
+        "llama-64x128-attend-32", "llama-64x128-attend-64", "llama-64x128-step-attend-32", "llama-64x128-step-attend-64",
+    ]  # fmt: skip
     assert "main.py engines prune" in said
     assert main(["engines", "prune", "--dry-run"]) == 0
-    assert len(list(plans_dir().glob("*.plan"))) == 7
+    assert len(list(plans_dir().glob("*.plan"))) == 11
     assert main(["engines", "prune"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in (attend.name, *stale)) and "removed" in said
@@ -136,9 +141,9 @@ def test_plans_of_a_model_that_cannot_be_read_are_left_alone(
     capsys.readouterr()
     assert main(["engines", "verify"]) == 0
     said = capsys.readouterr().out
-    assert said.count(": unsure: ") == 5 and "0 stale" in said
+    assert said.count(": unsure: ") == 7 and "0 stale" in said
     assert main(["engines", "prune"]) == 0
-    assert len(list(plans_dir().glob("*.plan"))) == 5
+    assert len(list(plans_dir().glob("*.plan"))) == 7
     assert main(["engines", "list"]) == 0
     assert "mine" in capsys.readouterr().out
 

@@ -16,12 +16,13 @@ import pytest
 
 from engines.errors import EngineError
 from engines.models.kokoro_trt import voice_graphs
+from engines.models.trt_parts import DECODER_PARTS
 from engines.trt import build, flavours
 from engines.trt.jobs import Job, Made, Outcome
 from engines.trt.plans import known_plans, plans_dir
 from idol.cli import main
 from idol.cli.engines_progress import BuildBar, print_summary
-from tests.cli.test_engines import FAKE, PARTS, TINY
+from tests.cli.test_engines import FAKE, TINY
 
 Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[2]
@@ -51,12 +52,12 @@ def test_a_real_decoder_is_built_for_cards_that_are_not_here(
         main(["engines", "build", "--model", str(TINY), "--target", "sm89,8.6", "--target", "89", "--jobs", "2"]) == 0
     )
     said = capsys.readouterr().out
-    assert said.count("built in") == 10 and said.count(" built ") >= 10
+    assert said.count("built in") == 14 and said.count(" built ") >= 10
     notes = {path: note for path, note in known_plans()}
-    assert sorted(note["targets"] for note in notes.values()) == [[86]] * 5 + [[89]] * 5  # type: ignore[type-var]
+    assert sorted(note["targets"] for note in notes.values()) == [[86]] * 7 + [[89]] * 7  # type: ignore[type-var]
     assert all(path.read_bytes()[:4] != b"plan" and note["layers"] for path, note in notes.items())
     assert main(["engines", "build", "--model", str(TINY), "--target", "sm89"]) == 0
-    assert capsys.readouterr().out.count("there already") == 5
+    assert capsys.readouterr().out.count("there already") == 7
 
 
 @pytest.mark.models
@@ -86,7 +87,7 @@ def test_a_part_that_fails_leaves_the_others(voice: Path, capsys: Capture, monke
     said = capsys.readouterr()
     assert "kokoro B, SM120" in said.err and "/decoder/odd_one (NoSuchOperator)" in said.err
     table = [line.split() for line in said.out.splitlines() if " SM120 " in line]
-    assert [row[-3] for row in table] == ["built", "failed", "built", *["built"] * 5]
+    assert [row[-3] for row in table] == ["built", "failed", "built", *["built"] * 7]
     monkeypatch.setenv("IDOL_FAKE_BUILDER", "{}")
     assert main(order) == 1
     assert "tried before" in capsys.readouterr().err
@@ -106,7 +107,7 @@ def test_the_quick_table(voice: Path, tmp_path: Path, capsys: Capture, monkeypat
     assert len(built) == len(document["cells"])
     assert {part for part, target in built if target == 89} >= {f"kokoro {part}" for part in "ABD"}
     for family in ("SmolLM2-135M", "Qwen2.5-0.5B", "Qwen3-0.6B"):
-        for half in PARTS:
+        for half in DECODER_PARTS:
             assert {target for part, target in built if part == f"{family} {half}"} == {86, 89, 120}, half
     assert "kokoro D" in (tmp_path / "table" / "matrix.md").read_text()
     capsys.readouterr()
@@ -139,7 +140,7 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
     os.killpg(child.pid, signal.SIGINT)
     out, err = child.communicate(timeout=20)
     assert child.returncode == 130
-    assert "4 of 5 plans are there and kept" in err and "Traceback" not in err
+    assert "4 of 7 plans are there and kept" in err and "Traceback" not in err
     assert "cancelled" in out
     assert sorted(path.suffix for path in plans.iterdir()) == [".json"] * 4 + [".plan"] * 4
     with pytest.raises(ProcessLookupError):
