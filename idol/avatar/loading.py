@@ -11,6 +11,7 @@ from idol.avatar.errors import AvatarError
 from idol.avatar.humanoid import guess_bones
 from idol.avatar.model import AvatarData
 from idol.avatar.scene import read_scene
+from idol.avatar.textures import fill_textures
 from idol.avatar.vrm0 import apply_vrm0
 from idol.avatar.vrm1 import apply_vrm1
 
@@ -51,4 +52,5 @@ def read_avatar(container: Container, name: str) -> AvatarData:
         raise AvatarError(f"{name} nests its JSON too deeply.") from error
     if not data.primitives:
         raise AvatarError(f"{name} holds nothing that can be drawn (no triangles).", "meshes")
+    fill_textures(data, container)
     return data

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from idol.avatar.accessors import Accessors
-from idol.avatar.container import Container, decode_data_uri
+from idol.avatar.compression import DRACO, FIXES, MESHOPT, unpack_draco
+from idol.avatar.container import Container
 from idol.avatar.cursor import Cursor
 from idol.avatar.errors import AvatarError
-from idol.avatar.images import decode_image
 from idol.avatar.materials import parse_material
-from idol.avatar.model import F32, I32, AvatarData, FileStats, MorphTarget, Primitive, Texture
+from idol.avatar.model import F32, I32, AvatarData, FileStats, MorphTarget, Primitive
 from idol.avatar.rotation import from_matrix
+from idol.avatar.textures import placeholders
 
 MAX_NODES = 20_000
 MAX_DRAWN_VERTICES = 5_000_000
 _SUPPORTED = {
     "VRM", "VRMC_vrm", "VRMC_materials_mtoon", "VRMC_springBone", "VRMC_node_constraint", "VRMC_vrm_animation",
     "VRMC_springBone_extended_collider", "VRMC_materials_hdr_emissiveMultiplier", "KHR_materials_unlit",
-    "KHR_texture_transform", "KHR_mesh_quantization", "KHR_materials_emissive_strength", "EXT_texture_webp",
+    "KHR_texture_transform", "KHR_mesh_quantization", "KHR_materials_emissive_strength", "EXT_texture_webp", DRACO,
+    *MESHOPT,
 }  # fmt: skip
+_ORNAMENTS = ("KHR_materials_", "KHR_lights_", "KHR_xmp", "KHR_animation_pointer", "EXT_lights_", "VRMC_")
+"""Extensions that begin so change how a model looks in places, not what it is: without them it is drawn plainer."""
 
 
 def read_scene(container: Container, name: str) -> AvatarData:
-    """Everything of the file that plain glTF defines. Raises AvatarError."""
+    """Everything of the file that plain glTF defines; textures are placeholders still. Raises AvatarError."""
     root = container.json
     needed = [item for item in root.texts("extensionsRequired") if item not in _SUPPORTED]
-    if needed:
-        raise AvatarError(
-            f"needs {', '.join(needed[:5])}, which is not read here.",
-            "extensionsRequired",
-            "Export without compression of meshes or textures (Draco, meshopt, KTX2 off).",
-        )
+    for item in needed:
+        if not item.startswith(_ORNAMENTS):
+            fix = FIXES.get(item, "Export without it.")
+            raise AvatarError(f"needs {item}, which is not read here.", "extensionsRequired", fix)
     reader = _SceneReader(container)
+    reader.warnings += [f"extensionsRequired names {item}, which is not drawn" for item in needed]
     return reader.read(name)
 
 
@@ -45,14 +51,15 @@ class _SceneReader:
         self.skins = self._list("skins")
         self.materials = self._list("materials")
         self.textures = self._list("textures")
-        self.images = self._list("images")
-        self.samplers = self._list("samplers")
+        self._list("images")
+        self._list("samplers")
         self.stats = FileStats()
         self.warnings: list[str] = []
         self._palette_nodes: list[int] = []
         self._palette_inverse: list[F32] = []
         self._skin_start: dict[int, int] = {}
         self._drawn_vertices = 0
+        self._draco: dict[str, tuple[dict[str, NDArray[Any]], NDArray[np.uint32]]] = {}
 
     def _list(self, key: str) -> list[Cursor]:
         found = self.root.items(key)
@@ -73,8 +80,9 @@ class _SceneReader:
             if mesh is not None:
                 mesh_of_node[i] = mesh
                 primitives += self._node_primitives(i, node, mesh)
+                self.accessors.forget()
         morph_names, per_mesh = self._count_meshes()
-        textures = [self._texture(item) for item in self.textures]
+        textures = placeholders(len(self.textures))
         materials = [parse_material(item, len(textures)) for item in self.materials]
         asset = self.root.need("asset")
         self.stats.generator = asset.text("generator")
@@ -197,6 +205,7 @@ class _SceneReader:
     def _primitive(self, item: Cursor, node: int, mesh: int, start: int, joints: int) -> Primitive | None:
         attributes = item.need("attributes")
         where = attributes.path
+        self._unpack(item, attributes)
         index = attributes.index("POSITION", len(self.accessors), "accessor")
         if index is None:
             self.warnings.append(f"{where} has no POSITION and is not drawn")
@@ -238,6 +247,24 @@ class _SceneReader:
             indices=indices,
             targets=tuple(self._target(target, total, used) for target in item.items("targets")),
         )
+
+    def _unpack(self, item: Cursor, attributes: Cursor) -> None:
+        """Give the accessors of a Draco primitive what its compressed mesh holds."""
+        extensions = item.child("extensions")
+        packed = None if extensions is None else extensions.child(DRACO)
+        if packed is None:
+            return
+        if packed.path not in self._draco:
+            data = self.accessors.view_bytes(packed.whole("bufferView"), packed.path)
+            self._draco[packed.path] = unpack_draco(packed, data)
+        values, faces = self._draco[packed.path]
+        for name, held in values.items():
+            index = attributes.index(name, len(self.accessors), "accessor")
+            if index is not None:
+                self.accessors.preset(index, held, f"{attributes.path}.{name}")
+        index = item.index("indices", len(self.accessors), "accessor")
+        if index is not None:
+            self.accessors.preset(index, faces[:, None], f"{item.path}.indices")
 
     def _colors(self, attributes: Cursor, total: int, used: I32) -> F32 | None:
         index = attributes.index("COLOR_0", len(self.accessors), "accessor")
@@ -342,42 +369,6 @@ class _SceneReader:
                     found[node] = holder.vector("weights", (), len(values))
                     break
         return found
-
-    def _texture(self, item: Cursor) -> Texture:
-        source = item.index("source", len(self.images), "image")
-        extensions = item.child("extensions")
-        if extensions is not None:
-            webp = extensions.child("EXT_texture_webp")
-            if webp is not None:
-                source = webp.index("source", len(self.images), "image")
-            elif source is None and extensions.has("KHR_texture_basisu"):
-                raise item.fail("is a KTX2 texture, which is not read.", "Export with PNG, JPEG or WebP textures.")
-        if source is None:
-            raise item.fail("has no source image.")
-        image = self.images[source]
-        view = image.whole("bufferView", -1, low=-1)
-        if view >= 0:
-            pixels = decode_image(self.accessors.view_bytes(view, image.path), image.path)
-        else:
-            uri = image.raw("uri")
-            if not isinstance(uri, str) or not uri.startswith("data:"):
-                raise image.fail("lies in another file.", "Export as GLB or VRM, which holds everything in one file.")
-            pixels = decode_image(decode_data_uri(uri, image.path), image.path)
-        sampler = item.index("sampler", len(self.samplers), "sampler")
-        if sampler is None:
-            return Texture(pixels)
-        found = self.samplers[sampler]
-        return Texture(
-            pixels,
-            _one_of(found.whole("wrapS", 10497), (10497, 33071, 33648)),
-            _one_of(found.whole("wrapT", 10497), (10497, 33071, 33648)),
-            _one_of(found.whole("magFilter", 9729), (9729, 9728)),
-            _one_of(found.whole("minFilter", 9987), (9987, 9728, 9729, 9984, 9985, 9986)),
-        )
-
-
-def _one_of(value: int, allowed: tuple[int, ...]) -> int:
-    return value if value in allowed else allowed[0]
 
 
 def _unit(vectors: F32) -> F32:
