@@ -253,7 +253,10 @@ class Meta:
 
 @dataclass(slots=True)
 class FileStats:
-    """What the file held, before unused vertices were dropped; for reports and tests."""
+    """What the file held, before unused vertices were dropped; for reports and tests.
+
+    ``image_types`` as the file declares them; ``morph_names_from`` is "mesh.extras.targetNames", the same of a
+    primitive, or "" where morphs have no names; ``shaders`` are those of VRM 0.x; ``springs`` its groups of bones."""
 
     generator: str = ""
     extensions_used: tuple[str, ...] = ()
@@ -264,9 +267,13 @@ class FileStats:
     triangles: int = 0
     materials: int = 0
     textures: int = 0
+    image_types: tuple[str, ...] = ()
     morph_targets_per_mesh: tuple[int, ...] = ()
+    morph_names_from: str = ""
     skin_joints: tuple[int, ...] = ()
+    shaders: tuple[str, ...] = ()
     springs: int = 0
+    collider_groups: int = 0
 
 
 @dataclass(slots=True)

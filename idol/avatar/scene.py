@@ -51,7 +51,7 @@ class _SceneReader:
         self.skins = self._list("skins")
         self.materials = self._list("materials")
         self.textures = self._list("textures")
-        self._list("images")
+        self.images = self._list("images")
         self._list("samplers")
         self.stats = FileStats()
         self.warnings: list[str] = []
@@ -89,6 +89,7 @@ class _SceneReader:
         self.stats.extensions_used = tuple(sorted(self.root.texts("extensionsUsed")))
         self.stats.nodes, self.stats.meshes = len(self.nodes), len(self.meshes)
         self.stats.materials, self.stats.textures = len(self.materials), len(self.textures)
+        self.stats.image_types = tuple(_image_type(image) for image in self.images)
         self.stats.morph_targets_per_mesh, self.stats.skin_joints = per_mesh, skin_joints
         inverse = np.stack(self._palette_inverse) if self._palette_inverse else np.zeros((0, 4, 4), np.float32)
         return AvatarData(
@@ -345,6 +346,9 @@ class _SceneReader:
                 extras = holder.raw("extras")
                 if isinstance(extras, dict) and not given:
                     given = Cursor(extras, f"{holder.path}.extras").texts("targetNames")
+                    if given and not self.stats.morph_names_from:
+                        kind = "mesh" if holder is mesh else "primitive"
+                        self.stats.morph_names_from = f"{kind}.extras.targetNames"
             names[i] = tuple(given[:count]) + tuple(f"morph_{k}" for k in range(len(given), count))
             per_mesh.append(count)
             for item in primitives:
@@ -369,6 +373,12 @@ class _SceneReader:
                     found[node] = holder.vector("weights", (), len(values))
                     break
         return found
+
+
+def _image_type(image: Cursor) -> str:
+    uri = image.raw("uri")
+    declared = uri[5:].split(";")[0] if isinstance(uri, str) and uri.startswith("data:") else ""
+    return image.text("mimeType", declared[:40])
 
 
 def _unit(vectors: F32) -> F32:

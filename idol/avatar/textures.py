@@ -1,4 +1,4 @@
-"""glTF textures, images and samplers (glTF 2.0, section 3.8): those that some material uses are decoded, in parallel."""
+"""glTF textures, images and samplers (glTF 2.0, section 3.8): those that materials use are decoded, in parallel."""
 
 from __future__ import annotations
 

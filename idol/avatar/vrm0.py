@@ -51,7 +51,9 @@ def apply_vrm0(data: AvatarData, vrm: Cursor) -> None:
     first_person = vrm.child("firstPerson")
     if first_person is not None:
         data.look_at = _look_at(first_person)
-    for material, item in zip(data.materials, vrm.items("materialProperties"), strict=False):
+    properties = vrm.items("materialProperties")
+    data.stats.shaders = tuple(dict.fromkeys(item.text("shader") for item in properties))
+    for material, item in zip(data.materials, properties, strict=False):
         apply_mtoon0(material, item, len(data.textures))
     secondary = vrm.child("secondaryAnimation")
     if secondary is not None:
@@ -187,7 +189,7 @@ def _springs(secondary: Cursor, data: AvatarData) -> None:
             if len(chain) > 1:
                 joints = tuple(SpringJoint(n, model.radius, model.stiffness, model.drag, model.gravity) for n in chain)
                 data.springs.append(Spring(name, joints, used, middle))
-    data.stats.springs = len(secondary.items("boneGroups"))
+    data.stats.springs, data.stats.collider_groups = len(secondary.items("boneGroups")), len(groups)
 
 
 def _add_leaf(data: AvatarData, node: int) -> int:

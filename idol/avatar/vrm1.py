@@ -180,7 +180,7 @@ def _springs(extension: Cursor, data: AvatarData) -> None:
                     item.text("name"), tuple(joints), tuple(dict.fromkeys(used)), item.index("center", nodes, "node")
                 )
             )
-    data.stats.springs = len(data.springs)
+    data.stats.springs, data.stats.collider_groups = len(data.springs), len(groups)
 
 
 def _collider(item: Cursor, nodes: int) -> Collider:
