@@ -18,6 +18,8 @@ _TYPES: dict[int, type[np.generic]] = {
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
 MAX_ELEMENTS = 40_000_000
 """Numbers in one accessor; far above any avatar, and it keeps a hostile count from taking the memory."""
+LARGEST = 1e15
+"""Metres or anything else: what is larger overflows once it is squared and summed."""
 MAX_TOTAL_NUMBERS = 200_000_000
 """Numbers that one file may have read, all its accessors together."""
 
@@ -92,6 +94,8 @@ class Accessors:
         if raw.dtype == np.float32:
             if not np.isfinite(raw).all():
                 raise accessor.fail("holds numbers that are not finite (NaN or infinity).")
+            if len(raw) and float(np.abs(raw).max()) > LARGEST:
+                raise accessor.fail(f"holds a number above {LARGEST:.0e}.")
             return raw
         values = raw.astype(np.float32)
         if accessor.flag("normalized"):

@@ -50,6 +50,8 @@ def read_avatar(container: Container, name: str) -> AvatarData:
             data.meta.copyright = container.json.need("asset").text("copyright")
     except RecursionError as error:
         raise AvatarError(f"{name} nests its JSON too deeply.") from error
+    for primitive in data.primitives:
+        primitive.drawn_third_person = data.first_person.get(primitive.node) != "firstPersonOnly"
     if not data.primitives:
         raise AvatarError(f"{name} holds nothing that can be drawn (no triangles).", "meshes")
     fill_textures(data, container)

@@ -14,11 +14,19 @@ from idol.avatar.cursor import Cursor
 from idol.avatar.errors import AvatarError
 from idol.avatar.materials import parse_material
 from idol.avatar.model import F32, I32, AvatarData, FileStats, MorphTarget, Primitive
-from idol.avatar.rotation import from_matrix
+from idol.avatar.rotation import from_matrix, to_matrix
 from idol.avatar.textures import placeholders
 
 MAX_NODES = 20_000
+MAX_DEPTH = 256
+MAX_METRES = 1e9
+"""Where a node may be, and how much it may be scaled."""
+MAX_PRIMITIVES = 4_000
 MAX_DRAWN_VERTICES = 5_000_000
+MAX_MORPHS = 4_000
+MAX_MORPH_ROWS = 20_000_000
+"""Vertices that morphs move, each counted once for every morph: 36 bytes here and as much again where they blend."""
+_SIMPLER = "Simplify the model and export it again."
 _SUPPORTED = {
     "VRM", "VRMC_vrm", "VRMC_materials_mtoon", "VRMC_springBone", "VRMC_node_constraint", "VRMC_vrm_animation",
     "VRMC_springBone_extended_collider", "VRMC_materials_hdr_emissiveMultiplier", "KHR_materials_unlit",
@@ -59,6 +67,9 @@ class _SceneReader:
         self._palette_inverse: list[F32] = []
         self._skin_start: dict[int, int] = {}
         self._drawn_vertices = 0
+        self._morph_rows = 0
+        self._levels: list[NDArray[np.int64]] = []
+        self._parent_of: I32 = np.zeros(0, np.int32)
         self._draco: dict[str, tuple[dict[str, NDArray[Any]], NDArray[np.uint32]]] = {}
 
     def _list(self, key: str) -> list[Cursor]:
@@ -75,12 +86,16 @@ class _SceneReader:
         skin_joints = tuple(len(skin.indices("joints", len(self.nodes), "node")) for skin in self.skins)
         mesh_of_node: dict[int, int] = {}
         primitives: list[Primitive] = []
+        shown = self._shown(parents)
         for i, node in enumerate(self.nodes):
             mesh = node.index("mesh", len(self.meshes), "mesh")
             if mesh is not None:
                 mesh_of_node[i] = mesh
-                primitives += self._node_primitives(i, node, mesh)
-                self.accessors.forget()
+                if shown[i]:
+                    primitives += self._node_primitives(i, node, mesh)
+                    self.accessors.forget()
+                if len(primitives) > MAX_PRIMITIVES:
+                    raise AvatarError(f"are drawn in more than {MAX_PRIMITIVES} parts.", "meshes", _SIMPLER)
         morph_names, per_mesh = self._count_meshes()
         textures = placeholders(len(self.textures))
         materials = [parse_material(item, len(textures)) for item in self.materials]
@@ -119,16 +134,34 @@ class _SceneReader:
                 if parents[child] != -1 or child == i:
                     raise AvatarError(f"node {child} has two parents.", f"{node.path}.children")
                 parents[child] = i
-        seen = np.zeros(len(self.nodes), bool)
-        for start in range(len(self.nodes)):
-            trail, at = [], start
-            while at != -1 and not seen[at]:
-                seen[at] = True
-                trail.append(at)
-                at = int(parents[at])
-            if at != -1 and at in trail:
-                raise AvatarError("the nodes form a ring, not a tree.", f"nodes[{at}].children")
+        level = np.flatnonzero(parents < 0)
+        placed = 0
+        while len(level):
+            self._levels.append(level)
+            placed += len(level)
+            if len(self._levels) > MAX_DEPTH:
+                raise AvatarError(f"are nested more than {MAX_DEPTH} deep.", "nodes", _SIMPLER)
+            level = np.flatnonzero(np.isin(parents, level))
+        self._parent_of = parents
+        if placed < len(self.nodes):
+            lost = next(i for i in range(len(self.nodes)) if not any(i in held for held in self._levels))
+            raise AvatarError("the nodes form a ring, not a tree.", f"nodes[{lost}].children")
         return parents
+
+    def _shown(self, parents: I32) -> NDArray[np.bool_]:
+        """Which nodes the file's scene holds; all when it names no scene, or one without a mesh."""
+        every = np.ones(len(self.nodes), bool)
+        scenes = self._list("scenes")
+        number = self.root.index("scene", len(scenes), "scene")
+        if not scenes:
+            return every
+        scene = scenes[0 if number is None else number]
+        shown = np.zeros(len(self.nodes), bool)
+        shown[scene.indices("nodes", len(self.nodes), "node")] = True
+        for level in self._levels:
+            above = parents[level]
+            shown[level] |= (above >= 0) & shown[above]
+        return shown if any(shown[i] and node.has("mesh") for i, node in enumerate(self.nodes)) else every
 
     def _transforms(self) -> tuple[F32, F32, F32]:
         count = len(self.nodes)
@@ -151,7 +184,22 @@ class _SceneReader:
                 turn = np.asarray(node.vector("rotation", (0.0, 0.0, 0.0, 1.0)))
                 length = float(np.linalg.norm(turn))
                 rotations[i] = turn / length if length > 1e-6 else (0.0, 0.0, 0.0, 1.0)
+        self._check_size(translations, rotations, scales)
         return translations, rotations, scales
+
+    def _check_size(self, translations: F32, rotations: F32, scales: F32) -> None:
+        """Scales multiply from node to node: what they come to must be a size that can be computed with."""
+        world = np.tile(np.eye(4), (len(self.nodes), 1, 1))
+        world[:, :3, :3] = to_matrix(rotations.astype(np.float64)) * scales[:, None, :].astype(np.float64)
+        world[:, :3, 3] = translations
+        for level in self._levels:
+            above = self._parent_of[level]
+            if above[0] >= 0:
+                world[level] = world[above] @ world[level]
+            worst = np.abs(world[level]).max(axis=(1, 2))
+            if worst.max() > MAX_METRES:
+                where = f"nodes[{level[int(worst.argmax())]}]"
+                raise AvatarError(f"is {worst.max():.0e} metres large or far away.", where, _SIMPLER)
 
     def _skin(self, index: int) -> tuple[int, int]:
         """First palette slot of a skin and how many joints it has."""
@@ -234,6 +282,9 @@ class _SceneReader:
             weights = np.zeros((len(used), 4), np.float32)
             weights[:, 0] = 1.0
         material = item.index("material", len(self.materials), "material")
+        targets = item.items("targets")
+        if len(targets) > MAX_MORPHS:
+            raise item.fail(f"has {len(targets)} morph targets; the limit is {MAX_MORPHS}.", _SIMPLER)
         return Primitive(
             mesh=mesh,
             node=node,
@@ -246,7 +297,7 @@ class _SceneReader:
             joints=slots,
             weights=weights,
             indices=indices,
-            targets=tuple(self._target(target, total, used) for target in item.items("targets")),
+            targets=tuple(self._target(target, total, used) for target in targets),
         )
 
     def _unpack(self, item: Cursor, attributes: Cursor) -> None:
@@ -285,9 +336,10 @@ class _SceneReader:
         if index is None:
             flat = np.arange(total, dtype=np.int32)
         else:
-            flat = self.accessors.integers(index, 1, f"{item.path}.indices")[:, 0].astype(np.int32)
-            if len(flat) and int(flat.max()) >= total:
-                raise item.fail(f"has index {int(flat.max())}, but {total} vertices.")
+            wide = self.accessors.integers(index, 1, f"{item.path}.indices")[:, 0]
+            if len(wide) and not 0 <= int(wide.min()) <= int(wide.max()) < total:
+                raise item.fail(f"has an index that is not within its {total} vertices.")
+            flat = wide.astype(np.int32)
         mode = item.whole("mode", 4)
         if mode == 4:
             return flat[: len(flat) // 3 * 3]
@@ -332,6 +384,9 @@ class _SceneReader:
         turned = np.zeros((len(used), 3), np.float32) if normals is None else normals[used]
         # A tenth of a micrometre is nothing: exporters leave such noise on vertices a morph does not mean to move.
         live = np.flatnonzero((np.abs(moved) > 1e-7).any(1) | (np.abs(turned) > 1e-4).any(1)).astype(np.int32)
+        self._morph_rows += len(live)
+        if self._morph_rows > MAX_MORPH_ROWS:
+            raise target.fail(f"brings the morph targets over the limit of {MAX_MORPH_ROWS} moved vertices.", _SIMPLER)
         return MorphTarget(live, np.ascontiguousarray(moved[live]), np.ascontiguousarray(turned[live]))
 
     def _count_meshes(self) -> tuple[dict[int, tuple[str, ...]], tuple[int, ...]]:
