@@ -91,7 +91,9 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
     if len(data) > MAX_JSON_BYTES:
         raise AvatarError(f"{name} has {len(data) >> 20} MB of JSON; the limit is {MAX_JSON_BYTES >> 20} MB.")
     try:
-        found = json.loads(data.rstrip(b"\0 \n\r\t").decode("utf-8-sig"), parse_constant=_reject)
+        # A name in another encoding is no reason to refuse an avatar: what is no UTF-8 in it is replaced.
+        text = data.rstrip(b"\0 \n\r\t").decode("utf-8-sig", "replace")
+        found = json.loads(text, parse_constant=_reject)
     except (ValueError, RecursionError) as error:
         raise AvatarError(f"The JSON of {name} cannot be read ({error}).") from error
     if not isinstance(found, dict):

@@ -15,6 +15,11 @@ from idol.avatar.textures import fill_textures
 from idol.avatar.vrm0 import apply_vrm0
 from idol.avatar.vrm1 import apply_vrm1
 
+MAX_MATERIALS = 2_000
+MAX_EXPRESSIONS = 2_000
+MAX_WEIGHTS = 8_000_000
+MAX_SPRING_PAIRS = 500_000
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -54,5 +59,21 @@ def read_avatar(container: Container, name: str) -> AvatarData:
         primitive.drawn_third_person = data.first_person.get(primitive.node) != "firstPersonOnly"
     if not data.primitives:
         raise AvatarError(f"{name} holds nothing that can be drawn (no triangles).", "meshes")
+    _check_size(data)
     fill_textures(data, container)
     return data
+
+
+def _check_size(data: AvatarData) -> None:
+    """What an update's cost is proportional to stays within what a frame has time for, with far more than any model."""
+    morphs = sum(len(data.morph_names[mesh]) for mesh in data.mesh_of_node.values())
+    pairs = sum(len(spring.joints) * (1 + len(spring.colliders)) for spring in data.springs)
+    counts = (
+        ("materials", len(data.materials), MAX_MATERIALS, "materials"),
+        ("expressions", len(data.expressions), MAX_EXPRESSIONS, "expressions"),
+        ("expressions", len(data.expressions) * morphs, MAX_WEIGHTS, "pairs of an expression and a morph target"),
+        ("springs", pairs, MAX_SPRING_PAIRS, "pairs of a spring joint and a collider"),
+    )
+    for where, count, limit, what in counts:
+        if count > limit:
+            raise AvatarError(f"come to {count} {what}; the limit is {limit}.", where, "Simplify the model.")

@@ -22,8 +22,12 @@ MAX_DEPTH = 256
 MAX_METRES = 1e9
 """Where a node may be, and how much it may be scaled."""
 MAX_PRIMITIVES = 4_000
-MAX_DRAWN_VERTICES = 5_000_000
-MAX_MORPHS = 4_000
+MAX_DRAWN_VERTICES = 2_000_000
+MAX_TRIANGLES = 4_000_000
+MAX_JOINTS = 65_535
+"""Of all skins together: the GPU has 16 bits for the number of one."""
+MAX_TARGETS = 60_000
+"""Morph targets of all drawn primitives together."""
 MAX_MORPH_ROWS = 20_000_000
 """Vertices that morphs move, each counted once for every morph: 36 bytes here and as much again where they blend."""
 _SIMPLER = "Simplify the model and export it again."
@@ -68,6 +72,9 @@ class _SceneReader:
         self._skin_start: dict[int, int] = {}
         self._drawn_vertices = 0
         self._morph_rows = 0
+        self._parts = 0
+        self._triangles_drawn = 0
+        self._targets = 0
         self._levels: list[NDArray[np.int64]] = []
         self._parent_of: I32 = np.zeros(0, np.int32)
         self._draco: dict[str, tuple[dict[str, NDArray[Any]], NDArray[np.uint32]]] = {}
@@ -94,8 +101,6 @@ class _SceneReader:
                 if shown[i]:
                     primitives += self._node_primitives(i, node, mesh)
                     self.accessors.forget()
-                if len(primitives) > MAX_PRIMITIVES:
-                    raise AvatarError(f"are drawn in more than {MAX_PRIMITIVES} parts.", "meshes", _SIMPLER)
         morph_names, per_mesh = self._count_meshes()
         textures = placeholders(len(self.textures))
         materials = [parse_material(item, len(textures)) for item in self.materials]
@@ -229,6 +234,9 @@ class _SceneReader:
             if item.whole("mode", 4, high=6) < 4:
                 self.warnings.append(f"{item.path} holds points or lines, which are not drawn")
                 continue
+            self._parts += 1
+            if self._parts > MAX_PRIMITIVES:
+                raise item.fail(f"is one part more than the limit of {MAX_PRIMITIVES}.", _SIMPLER)
             start, count = (-1, 0) if skin is None else self._skin(skin)
             attributes = item.need("attributes")
             if skin is None or not attributes.has("JOINTS_0"):
@@ -237,6 +245,8 @@ class _SceneReader:
                     self._palette_nodes.append(number)
                     self._palette_inverse.append(np.eye(4, dtype=np.float32))
                 start, count = rigid, 0
+            if len(self._palette_nodes) > MAX_JOINTS:
+                raise item.fail(f"brings the joints over the limit of {MAX_JOINTS}.", _SIMPLER)
             primitive = self._primitive(item, number, mesh_index, start, count)
             if primitive is not None:
                 found.append(primitive)
@@ -261,13 +271,18 @@ class _SceneReader:
             return None
         positions = self.accessors.floats(index, 3, f"{where}.POSITION")
         total = len(positions)
+        if total > MAX_DRAWN_VERTICES:
+            raise item.fail(f"has {total} vertices; the limit is {MAX_DRAWN_VERTICES}.", _SIMPLER)
         triangles = self._triangles(item, total)
         if len(triangles) == 0:
             return None
+        self._triangles_drawn += len(triangles) // 3
+        if self._triangles_drawn > MAX_TRIANGLES:
+            raise item.fail(f"brings the model over the limit of {MAX_TRIANGLES} triangles.", _SIMPLER)
         used, remapped = np.unique(triangles, return_inverse=True)
         self._drawn_vertices += len(used)
         if self._drawn_vertices > MAX_DRAWN_VERTICES:
-            raise item.fail(f"brings the model over the limit of {MAX_DRAWN_VERTICES} vertices.")
+            raise item.fail(f"brings the model over the limit of {MAX_DRAWN_VERTICES} vertices.", _SIMPLER)
         indices = remapped.reshape(-1).astype(np.uint32)
         positions = positions[used]
         normals = self._attribute(attributes, "NORMAL", 3, total)
@@ -283,8 +298,9 @@ class _SceneReader:
             weights[:, 0] = 1.0
         material = item.index("material", len(self.materials), "material")
         targets = item.items("targets")
-        if len(targets) > MAX_MORPHS:
-            raise item.fail(f"has {len(targets)} morph targets; the limit is {MAX_MORPHS}.", _SIMPLER)
+        self._targets += len(targets)
+        if self._targets > MAX_TARGETS:
+            raise item.fail(f"brings the morph targets over the limit of {MAX_TARGETS}.", _SIMPLER)
         return Primitive(
             mesh=mesh,
             node=node,

@@ -20,6 +20,8 @@ from idol.avatar.model import AvatarData, Material, Texture, TextureUse
 MAX_TEXTURES = 4_000
 PIXEL_BUDGET = 256 << 20
 """Pixels of all textures together (1 GB as RGBA). Files with more get their larger textures halved until they fit."""
+MAX_READ_PIXELS = 768 << 20
+"""Pixels of all pictures as stored: decoding them takes its time, however small they are kept."""
 SMALLEST_KEPT = 256
 
 
@@ -78,6 +80,13 @@ class _TextureReader:
         files = [self._file(image) for image in order]
         places = [self.images[image].path for image in order]
         sizes = [image_size(file, where) for file, where in zip(files, places, strict=True)]
+        stored = sum(width * height for width, height in sizes)
+        if stored > MAX_READ_PIXELS:
+            raise AvatarError(
+                f"hold {stored >> 20} million pixels; the limit is {MAX_READ_PIXELS >> 20}.",
+                "images",
+                "Export with smaller textures.",
+            )
         kept = KEPT_SIDE
         while sum(_pixels(size, kept) for size in sizes) > PIXEL_BUDGET and kept > SMALLEST_KEPT:
             kept //= 2
