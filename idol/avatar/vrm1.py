@@ -34,6 +34,9 @@ PRESETS = (
 def apply_vrm1(data: AvatarData, vrm: Cursor, root: Cursor) -> None:
     """Fill ``data`` from the extension ``VRMC_vrm`` and its companions."""
     data.vrm_version = "1.0"
+    written = vrm.text("specVersion", "1.0")
+    if written not in ("1.0", "1.0-beta"):
+        data.warnings.append(f"VRMC_vrm.specVersion is {written[:20]!r}; it is read as 1.0")
     data.meta = _meta(vrm)
     humanoid = vrm.child("humanoid")
     if humanoid is not None:

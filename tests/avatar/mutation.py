@@ -31,13 +31,29 @@ RAW = ("NaN", "-Infinity", "1e999", "[" * 3000, "9" * 5000, "\x00", '"\\ud800"',
 
 def mutated(content: bytes, rng: random.Random) -> tuple[str, bytes]:
     """One of many ways to break a GLB, and its name."""
-    kind = rng.choice(("values", "values", "values", "swap", "raw", "binary", "floats", "bytes", "chunks", "cut"))
+    kind = rng.choice(
+        (
+            "values",
+            "values",
+            "meaning",
+            "meaning",
+            "meaning",
+            "swap",
+            "raw",
+            "binary",
+            "floats",
+            "bytes",
+            "chunks",
+            "cut",
+        )
+    )
     size = struct.unpack_from("<I", content, 12)[0]
     text, rest = content[20 : 20 + size], content[20 + size :]
-    if kind in ("values", "swap"):
+    if kind in ("values", "meaning", "swap"):
         document = json.loads(text)
+        parts = [document[key] for key in ("extensions", "materials", "animations") if document.get(key)]
         for _ in range(rng.choice((1, 1, 1, 2, 4))):
-            _change(document, rng, swap=kind == "swap")
+            _change(rng.choice(parts) if kind == "meaning" and parts else document, rng, swap=kind == "swap")
         return kind, _joined(json.dumps(document).encode(), rest)
     if kind == "raw":
         numbers = [i for i, byte in enumerate(text) if byte in b'0123456789"[{']

@@ -22,6 +22,7 @@ from idol.avatar.licence import describe_terms
 from tests.avatar.conftest import DATA
 from tests.avatar.mutation import check, mutated
 from tests.avatar.rewrite import glb, take_apart
+from tests.avatar.test_compression import draco
 
 MODELS = sorted(path.name for path in (DATA / "models").iterdir())
 FILES = 240
@@ -49,11 +50,14 @@ def alarm(what: str) -> Iterator[None]:
 
 def test_mutated_files_are_refused_with_a_reason_or_load_and_move() -> None:
     contents = {name: (DATA / "models" / name).read_bytes() for name in MODELS}
+    contents["packed by Draco"], _ = draco("RiggedFigure.glb", False)
+    names = [*contents]
     outcomes: Counter[str] = Counter()
+    before = peak_megabytes()
     with np.errstate(all="warn", under="ignore"):
         for seed in range(FILES):
             rng = random.Random(seed)
-            name = MODELS[seed % len(MODELS)]
+            name = names[seed % len(names)]
             kind, content = mutated(contents[name], rng)
             try:
                 with alarm(f"{name} {kind}"):
@@ -62,8 +66,14 @@ def test_mutated_files_are_refused_with_a_reason_or_load_and_move() -> None:
                 error.add_note(f"mutation {seed} ({kind}) of {name}")
                 raise
             outcomes[outcome.split(" ")[0]] += 1
+    assert peak_megabytes() - before < 512
     # Both ends are reached: mutations that break nothing, or everything, would prove nothing.
     assert outcomes["refused"] > FILES // 4 and outcomes["loaded"] > FILES // 10, outcomes
+
+
+def peak_megabytes() -> int:
+    resource = pytest.importorskip("resource")  # of Unix
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) >> 10
 
 
 def refuse(document: dict[str, Any], match: str, binary: bytes = b"") -> None:
