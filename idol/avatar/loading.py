@@ -55,8 +55,9 @@ def read_avatar(container: Container, name: str) -> AvatarData:
             data.meta.copyright = container.json.need("asset").text("copyright")
     except RecursionError as error:
         raise AvatarError(f"{name} nests its JSON too deeply.") from error
+    data.hidden_nodes = frozenset(node for node, kind in data.first_person.items() if kind == "firstPersonOnly")
     for primitive in data.primitives:
-        primitive.drawn_third_person = data.first_person.get(primitive.node) != "firstPersonOnly"
+        primitive.drawn_third_person = primitive.node not in data.hidden_nodes
     if not data.primitives:
         raise AvatarError(f"{name} holds nothing that can be drawn (no triangles).", "meshes")
     _check_size(data)

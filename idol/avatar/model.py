@@ -287,7 +287,8 @@ class AvatarData:
     """A whole avatar at rest. Node arrays are indexed by the file's node numbers.
 
     ``parents`` (N,) with -1 for roots; ``translations`` (N, 3); ``rotations`` (N, 4) as x y z w; ``scales`` (N, 3).
-    ``first_person`` holds annotated nodes only; the others are ``auto`` by the specification.
+    ``first_person`` holds annotated nodes only, the others are ``auto`` by the specification; ``hidden_nodes`` are those
+    whose meshes a camera outside the avatar does not draw.
     ``palette_nodes`` (P,) and ``palette_inverse`` (P, 4, 4): the skinning matrices are world[node] @ inverse.
     """
 
@@ -313,6 +314,7 @@ class AvatarData:
     colliders: list[Collider] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
     first_person: dict[int, FirstPerson] = field(default_factory=dict)
+    hidden_nodes: frozenset[int] = frozenset()
     meta: Meta = field(default_factory=Meta)
     stats: FileStats = field(default_factory=FileStats)
     warnings: list[str] = field(default_factory=list)

@@ -138,7 +138,7 @@ def test_first_person_of_vrm_1() -> None:
         "meshAnnotations": [{"node": nodes[0], "type": "firstPersonOnly"}, {"node": nodes[1], "type": "sideways"}]
     }
     data = parse_avatar(pieces.content()).data
-    assert data.first_person == {nodes[0]: "firstPersonOnly"}
+    assert data.first_person == {nodes[0]: "firstPersonOnly"} and data.hidden_nodes == {nodes[0]}
     assert {p.node: p.drawn_third_person for p in data.primitives} == {nodes[0]: False, nodes[1]: True}
 
 
