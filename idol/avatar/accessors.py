@@ -32,16 +32,12 @@ class Accessors:
 
     def __init__(self, container: Container) -> None:
         self._buffers = container.buffers
-        self._views = container.json.items("bufferViews")
-        self._accessors = container.json.items("accessors")
+        self._views = container.json.entries("bufferViews")
+        self._accessors = container.json.entries("accessors")
         self._numbers = 0
         self._unpacked: dict[int, memoryview] = {}
         self._decoded: dict[int, NDArray[Any]] = {}
         self._kept: dict[tuple[int, int], NDArray[np.float32]] = {}
-        if len(self._views) != len(container.json.raw("bufferViews") or ()) or len(self._accessors) != len(
-            container.json.raw("accessors") or ()
-        ):
-            raise AvatarError("has a null entry.", "accessors or bufferViews")
 
     def __len__(self) -> int:
         return len(self._accessors)

@@ -71,6 +71,13 @@ class Cursor:
         base = self._at(key)
         return [Cursor(item, f"{base}[{i}]") for i, item in enumerate(found) if item is not None]
 
+    def entries(self, key: str) -> list[Cursor]:
+        """As ``items``, for lists that others point into: a null in it would shift what follows, and is refused."""
+        found = self.items(key)
+        if len(found) != len(self.raw(key) or ()):
+            raise AvatarError("has a null entry.", self._at(key))
+        return found
+
     def members(self, key: str) -> Iterator[tuple[str, Cursor]]:
         """Name and value of each member of the object under ``key`` that is an object itself."""
         found = self.child(key)

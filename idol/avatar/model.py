@@ -287,8 +287,8 @@ class AvatarData:
     """A whole avatar at rest. Node arrays are indexed by the file's node numbers.
 
     ``parents`` (N,) with -1 for roots; ``translations`` (N, 3); ``rotations`` (N, 4) as x y z w; ``scales`` (N, 3).
-    ``first_person`` holds annotated nodes only, the others are ``auto`` by the specification; ``hidden_nodes`` are those
-    whose meshes a camera outside the avatar does not draw.
+    ``first_person`` holds annotated nodes only, the others are ``auto`` by the specification; the meshes of
+    ``hidden_nodes`` are not drawn for a camera outside the avatar.
     ``palette_nodes`` (P,) and ``palette_inverse`` (P, 4, 4): the skinning matrices are world[node] @ inverse.
     """
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from idol.avatar.accessors import Accessors
 from idol.avatar.compression import DRACO, FIXES, MESHOPT, unpack_draco
 from idol.avatar.container import Container
+from idol.avatar.counts import count_meshes, image_type
 from idol.avatar.cursor import Cursor
 from idol.avatar.errors import AvatarError
 from idol.avatar.materials import parse_material
@@ -58,13 +59,13 @@ class _SceneReader:
     def __init__(self, container: Container) -> None:
         self.root = container.json
         self.accessors = Accessors(container)
-        self.nodes = self._list("nodes")
-        self.meshes = self._list("meshes")
-        self.skins = self._list("skins")
-        self.materials = self._list("materials")
-        self.textures = self._list("textures")
-        self.images = self._list("images")
-        self._list("samplers")
+        self.nodes = self.root.entries("nodes")
+        self.meshes = self.root.entries("meshes")
+        self.skins = self.root.entries("skins")
+        self.materials = self.root.entries("materials")
+        self.textures = self.root.entries("textures")
+        self.images = self.root.entries("images")
+        self.root.entries("samplers")
         self.stats = FileStats()
         self.warnings: list[str] = []
         self._palette_nodes: list[int] = []
@@ -78,12 +79,6 @@ class _SceneReader:
         self._levels: list[NDArray[np.int64]] = []
         self._parent_of: I32 = np.zeros(0, np.int32)
         self._draco: dict[str, tuple[dict[str, NDArray[Any]], NDArray[np.uint32]]] = {}
-
-    def _list(self, key: str) -> list[Cursor]:
-        found = self.root.items(key)
-        if len(found) != len(self.root.raw(key) or ()):
-            raise AvatarError("has a null entry.", key)
-        return found
 
     def read(self, name: str) -> AvatarData:
         if len(self.nodes) > MAX_NODES:
@@ -101,7 +96,7 @@ class _SceneReader:
                 if shown[i]:
                     primitives += self._node_primitives(i, node, mesh)
                     self.accessors.forget()
-        morph_names, per_mesh = self._count_meshes()
+        morph_names, per_mesh = count_meshes(self.meshes, self.accessors, self.stats)
         textures = placeholders(len(self.textures))
         materials = [parse_material(item, len(textures)) for item in self.materials]
         asset = self.root.need("asset")
@@ -109,7 +104,7 @@ class _SceneReader:
         self.stats.extensions_used = tuple(sorted(self.root.texts("extensionsUsed")))
         self.stats.nodes, self.stats.meshes = len(self.nodes), len(self.meshes)
         self.stats.materials, self.stats.textures = len(self.materials), len(self.textures)
-        self.stats.image_types = tuple(_image_type(image) for image in self.images)
+        self.stats.image_types = tuple(image_type(image) for image in self.images)
         self.stats.morph_targets_per_mesh, self.stats.skin_joints = per_mesh, skin_joints
         inverse = np.stack(self._palette_inverse) if self._palette_inverse else np.zeros((0, 4, 4), np.float32)
         return AvatarData(
@@ -156,7 +151,7 @@ class _SceneReader:
     def _shown(self, parents: I32) -> NDArray[np.bool_]:
         """Which nodes the file's scene holds; all when it names no scene, or one without a mesh."""
         every = np.ones(len(self.nodes), bool)
-        scenes = self._list("scenes")
+        scenes = self.root.entries("scenes")
         number = self.root.index("scene", len(scenes), "scene")
         if not scenes:
             return every
@@ -405,36 +400,6 @@ class _SceneReader:
             raise target.fail(f"brings the morph targets over the limit of {MAX_MORPH_ROWS} moved vertices.", _SIMPLER)
         return MorphTarget(live, np.ascontiguousarray(moved[live]), np.ascontiguousarray(turned[live]))
 
-    def _count_meshes(self) -> tuple[dict[int, tuple[str, ...]], tuple[int, ...]]:
-        names: dict[int, tuple[str, ...]] = {}
-        per_mesh = []
-        for i, mesh in enumerate(self.meshes):
-            primitives = mesh.items("primitives")
-            count = max((len(item.items("targets")) for item in primitives), default=0)
-            given: list[str] = []
-            # UniVRM writes the names beside the primitive, newer exporters beside the mesh.
-            for holder in (mesh, *primitives):
-                extras = holder.raw("extras")
-                if isinstance(extras, dict) and not given:
-                    given = Cursor(extras, f"{holder.path}.extras").texts("targetNames")
-                    if given and not self.stats.morph_names_from:
-                        kind = "mesh" if holder is mesh else "primitive"
-                        self.stats.morph_names_from = f"{kind}.extras.targetNames"
-            names[i] = tuple(given[:count]) + tuple(f"morph_{k}" for k in range(len(given), count))
-            per_mesh.append(count)
-            for item in primitives:
-                self._count_primitive(item)
-        return names, tuple(per_mesh)
-
-    def _count_primitive(self, item: Cursor) -> None:
-        self.stats.primitives += 1
-        position = item.need("attributes").index("POSITION", len(self.accessors), "accessor")
-        vertices = 0 if position is None else self.accessors.count(position)
-        index = item.index("indices", len(self.accessors), "accessor")
-        corners = vertices if index is None else self.accessors.count(index)
-        self.stats.vertices += vertices
-        self.stats.triangles += corners // 3 if item.whole("mode", 4) == 4 else max(0, corners - 2)
-
     def _default_weights(self, mesh_of_node: dict[int, int]) -> dict[int, tuple[float, ...]]:
         found = {}
         for node, mesh in mesh_of_node.items():
@@ -444,12 +409,6 @@ class _SceneReader:
                     found[node] = holder.vector("weights", (), len(values))
                     break
         return found
-
-
-def _image_type(image: Cursor) -> str:
-    uri = image.raw("uri")
-    declared = uri[5:].split(";")[0] if isinstance(uri, str) and uri.startswith("data:") else ""
-    return image.text("mimeType", declared[:40])
 
 
 def _unit(vectors: F32) -> F32:

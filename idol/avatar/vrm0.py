@@ -54,7 +54,7 @@ def apply_vrm0(data: AvatarData, vrm: Cursor) -> None:
     if first_person is not None:
         data.look_at = _look_at(first_person)
         _first_person(first_person, data)
-    properties = vrm.items("materialProperties")
+    properties = vrm.entries("materialProperties")
     data.stats.shaders = tuple(dict.fromkeys(item.text("shader") for item in properties))
     for material, item in zip(data.materials, properties, strict=False):
         apply_mtoon0(material, item, len(data.textures), data.warnings)
@@ -179,7 +179,7 @@ def _look_at(first_person: Cursor) -> LookAt:
 
 def _springs(secondary: Cursor, data: AvatarData) -> None:
     nodes = len(data.node_names)
-    groups = [_collider_group(group, data) for group in secondary.items("colliderGroups")]
+    groups = [_collider_group(group, data) for group in secondary.entries("colliderGroups")]
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(data.parents):
         children.setdefault(int(parent), []).append(node)

@@ -161,10 +161,11 @@ def _look_at(look: Cursor) -> LookAt:
 
 def _springs(extension: Cursor, data: AvatarData) -> None:
     nodes = len(data.node_names)
-    for item in extension.items("colliders"):
+    for item in extension.entries("colliders"):
         data.colliders.append(_collider(item, nodes))
     groups = [
-        tuple(item.indices("colliders", len(data.colliders), "collider")) for item in extension.items("colliderGroups")
+        tuple(item.indices("colliders", len(data.colliders), "collider"))
+        for item in extension.entries("colliderGroups")
     ]
     for item in extension.items("springs"):
         joints = []

@@ -215,6 +215,13 @@ def test_an_extension_of_nulls() -> None:
     assert data.vrm_version == "0.x" and not data.expressions and not data.springs
 
 
+def test_a_null_that_would_shift_what_is_counted_is_refused() -> None:
+    with pytest.raises(AvatarError, match=r"extensions\.VRM\.materialProperties: has a null entry"):
+        with_vrm({"materialProperties": [None, {}]})
+    with pytest.raises(AvatarError, match=r"secondaryAnimation\.colliderGroups: has a null entry"):
+        with_vrm({"secondaryAnimation": {"colliderGroups": [None]}})
+
+
 def test_a_meta_with_nothing_assigned() -> None:
     data = with_vrm({"meta": {"title": None, "author": None, "texture": -1, "licenseName": None}})
     assert (data.meta.title, data.meta.authors, data.meta.licence) == ("", (), "")
