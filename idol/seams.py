@@ -168,6 +168,23 @@ class FaceFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyMotion:
+    """What the body does, for one picture.
+
+    ``weight`` -1..1: which leg carries her, 1 for her left. ``lean`` -1..1: hips back or forward. ``hands``: how far
+    (left, right) hand is raised to talk with, 0..1; ``beats``: how high each is in a beat, 0..1. ``gesture``: the name
+    of one to make, begun when ``gesture_id`` changes; an empty name with a new id lets go of the one that runs.
+    """
+
+    weight: float = 0.0
+    lean: float = 0.0
+    hands: tuple[float, float] = (0.0, 0.0)
+    beats: tuple[float, float] = (0.0, 0.0)
+    gesture: str = ""
+    gesture_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class FacePose:
     """Everything the avatar needs for one picture.
 
@@ -184,6 +201,7 @@ class FacePose:
     breath: float = 0.0
     emotion: Emotion = "neutral"
     speaking: bool = False
+    motion: BodyMotion = BodyMotion()
 
 
 @dataclass(frozen=True, slots=True)
