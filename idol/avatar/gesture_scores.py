@@ -10,9 +10,9 @@ _UP, _IN = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)
 
 
 def _wave() -> Score:
-    hand = Hand("shoulder", (0.42, 0.50, 0.42), (0.12, 1.0, 0.05), (-0.1, 0.05, 1.0), (0.75, -1.0, -0.1), "open")
-    out = replace(hand, at=(0.56, 0.47, 0.40), fingers=(0.55, 1.0, 0.05))
-    into = replace(hand, at=(0.36, 0.53, 0.44), fingers=(-0.22, 1.0, 0.05))
+    hand = Hand("shoulder", (0.27, 0.46, 0.55), (0.10, 1.0, 0.05), (-0.1, 0.05, 1.0), (0.75, -1.0, -0.1), "open")
+    out = replace(hand, at=(0.39, 0.42, 0.53), fingers=(0.50, 1.0, 0.05))
+    into = replace(hand, at=(0.21, 0.48, 0.57), fingers=(-0.20, 1.0, 0.05))
     tilt = {"head": (-3.0, 1.0, -7.0), "chest": (-2.0, 0.0, -2.5), "shift": (0.012, 0.0, 0.0)}
     keys = [Key(0.0), Key(0.5, right=hand, **tilt)]
     for i in range(3):
@@ -156,8 +156,8 @@ def _stretch() -> Score:
 
 def _hair() -> Score:
     """A hand to the hair beside her cheek, drawn along it once."""
-    touch = Hand("shoulder", (0.02, 0.34, 0.40), (0.10, 1.0, -0.15), (-1.0, 0.1, -0.25), (0.8, -1.0, 0.1), "cup")
-    along = replace(touch, at=(0.06, 0.02, 0.44), fingers=(0.0, 1.0, 0.1), palm=(-1.0, 0.0, -0.2))
+    touch = Hand("shoulder", (0.17, 0.30, 0.36), (0.10, 1.0, -0.15), (-1.0, 0.1, -0.25), (0.8, -1.0, 0.1), "cup")
+    along = replace(touch, at=(0.17, 0.0, 0.42), fingers=(0.0, 1.0, 0.1), palm=(-1.0, 0.0, -0.2))
     tilt = {"head": (-5.0, -3.0, -8.0), "chest": (-2.0, 0.0, -1.0), "shift": (0.015, 0.0, 0.0)}
     return Score("hair", (
         Key(0.0), Key(0.9, right=touch, **tilt), Key(1.4, right=touch, **tilt), Key(2.3, right=along, **tilt),
@@ -167,8 +167,8 @@ def _hair() -> Score:
 
 def _explain() -> Score:
     """Both palms opened to the viewer, for a listing or a point that matters."""
-    hand = Hand("shoulder", (0.20, -0.42, 0.52), (0.35, 0.55, 1.0), (-0.35, 1.0, 0.2), (0.6, -1.0, -0.3), "open")
-    wide = replace(hand, at=(0.36, -0.34, 0.50), fingers=(0.7, 0.5, 1.0))
+    hand = Hand("shoulder", (0.10, -0.36, 0.52), (0.25, 0.65, 1.0), (-0.35, 1.0, 0.2), (0.6, -1.0, -0.3), "open")
+    wide = replace(hand, at=(0.24, -0.26, 0.50), fingers=(0.6, 0.7, 0.9))
     return Score("explain", (
         Key(0.0), Key(0.45, (0.0, -2.0, 3.0), (0.0, -1.0, 0.0), left=hand, right=hand),
         Key(0.80, (0.0, 1.0, 4.0), (0.0, 1.0, 1.0), left=wide, right=wide),
