@@ -20,6 +20,9 @@ SAMPLE_RATE = 24_000
 FRAME_SECONDS = 1 / 30
 """Spacing of face frames and of the frame clock, in seconds (33 ms)."""
 
+GESTURE_LEAD = 0.22
+"""Seconds in which a talking hand rises to a beat: so far ahead it must hear the speech."""
+
 Language = Literal["en", "zh", "ja"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 
@@ -347,4 +350,14 @@ class FacePlanner(Protocol):
 class FaceMixer(Protocol):
     """Speech weights, emotion and idle life into one pose (idol.face). Used from the main thread, once a frame."""
 
-    def mix(self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool) -> FacePose: ...
+    def mix(
+        self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool,
+        clause: int = -1, ahead: Weights | None = None,
+    ) -> FacePose:  # fmt: skip
+        """``clause`` tells clauses apart while one sounds (any number, -1 for none); ``ahead`` are the speech's
+        weights ``GESTURE_LEAD`` s from now, so that hands can meet a stress."""
+        ...
+
+    def cut(self) -> None:
+        """Her words were cut short (any thread)."""
+        ...

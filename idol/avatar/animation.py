@@ -9,16 +9,15 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idol.avatar.clips import Interpolation
 from idol.avatar.rig import ABOVE, BONES, ROW
 from idol.avatar.rotation import multiply
 
 F64 = NDArray[np.float64]
-Interpolation = Literal["LINEAR", "STEP", "CUBICSPLINE"]
 
 
 def normalised(q: F64) -> F64:

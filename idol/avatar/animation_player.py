@@ -188,9 +188,12 @@ class AvatarMotion:
         return self._over(turns, hips)
 
     def _follow(self, cue: BodyMotion) -> None:
-        if cue.gesture_id == self._seen:
+        before, asked = self._seen, cue.gesture_id
+        if asked in (before, 0):
             return
-        self._seen = cue.gesture_id
+        self._seen = asked
+        if not before:
+            return  # what was asked of the avatar before this one
         if not cue.gesture:
             self.stop_gesture()
         elif cue.gesture in SCORES:
@@ -290,7 +293,9 @@ class AvatarMotion:
                 expressions[name] = expressions.get(name, 0.0) * (1.0 - weight) + value * weight
             if sample.gaze is not None:
                 a, b = gaze
-                gaze = (a + (sample.gaze[0] - a) * weight, b + (sample.gaze[1] - b) * weight) if counted else sample.gaze
+                gaze = (
+                    (a + (sample.gaze[0] - a) * weight, b + (sample.gaze[1] - b) * weight) if counted else sample.gaze
+                )
                 counted += (1.0 - counted) * weight
         return BodyPose(turns, hips, expressions, gaze, counted)
 

@@ -90,7 +90,7 @@ def measure_figure(data: AvatarData, skeleton: Skeleton, rig: Rig) -> Figure:
 def _chin(head: F64, rig: Rig, arm: float) -> tuple[F64, float]:
     """The lowest point of the front of the face near the middle, and half the width at its height."""
     bone = rig.rest[ROW["head"]]
-    chin = bone + [0.0, 0.0, 0.2 * arm]
+    chin: F64 = bone + np.asarray([0.0, 0.0, 0.2 * arm])
     face = 0.2 * arm
     if len(head) < 20:
         return chin, face
@@ -127,5 +127,3 @@ def _points(data: AvatarData, skeleton: Skeleton, rig: Rig) -> tuple[F64, NDArra
         places.append((matrix[:, :3, :3] @ point[:, :, None])[:, :, 0] + matrix[:, :3, 3])
         owners.append(owner_of[data.palette_nodes[main]])
     return np.concatenate(places), np.concatenate(owners)
-
-

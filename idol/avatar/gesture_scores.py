@@ -6,18 +6,16 @@ from dataclasses import replace
 
 from idol.avatar.gestures import Hand, Key, Score, mirrored
 
-_UP, _IN = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)
-
 
 def _wave() -> Score:
-    hand = Hand("shoulder", (0.27, 0.46, 0.55), (0.10, 1.0, 0.05), (-0.1, 0.05, 1.0), (0.75, -1.0, -0.1), "open")
-    out = replace(hand, at=(0.39, 0.42, 0.53), fingers=(0.50, 1.0, 0.05))
-    into = replace(hand, at=(0.21, 0.48, 0.57), fingers=(-0.20, 1.0, 0.05))
-    tilt = {"head": (-3.0, 1.0, -7.0), "chest": (-2.0, 0.0, -2.5), "shift": (0.012, 0.0, 0.0)}
-    keys = [Key(0.0), Key(0.5, right=hand, **tilt)]
+    hand = Hand("beside", (0.06, 0.46, 0.55), (0.10, 1.0, 0.05), (-0.1, 0.05, 1.0), (0.75, -1.0, -0.1), "open")
+    out = replace(hand, at=(0.18, 0.42, 0.53), fingers=(0.50, 1.0, 0.05))
+    into = replace(hand, at=(0.0, 0.48, 0.57), fingers=(-0.20, 1.0, 0.05))
+    tilt = Key(0.0, head=(-3.0, 1.0, -7.0), chest=(-2.0, 0.0, -2.5), shift=(0.012, 0.0, 0.0))
+    keys = [Key(0.0), replace(tilt, at=0.5, right=hand)]
     for i in range(3):
-        keys += [Key(0.68 + 0.42 * i, right=out, **tilt), Key(0.89 + 0.42 * i, right=into, **tilt)]
-    keys += [Key(1.98, right=hand, **tilt), Key(2.75)]
+        keys += [replace(tilt, at=0.68 + 0.42 * i, right=out), replace(tilt, at=0.89 + 0.42 * i, right=into)]
+    keys += [replace(tilt, at=1.98, right=hand), Key(2.75)]
     return Score("wave", tuple(keys))
 
 
@@ -43,9 +41,11 @@ def _cheer() -> Score:
     low = (0.0, -0.03, 0.0)
     return Score("cheer", (
         Key(0.0), Key(0.36, (0.0, -4.0, 0.0), (4.0, -3.0, 0.0), shift=low, right=wind),
-        Key(0.58, (0.0, 4.0, 4.0), (-4.0, 3.0, 0.0), right=top), Key(0.90, (0.0, 3.0, 4.0), (-4.0, 2.0, 0.0), right=top),
+        Key(0.58, (0.0, 4.0, 4.0), (-4.0, 3.0, 0.0), right=top),
+        Key(0.90, (0.0, 3.0, 4.0), (-4.0, 2.0, 0.0), right=top),
         Key(1.12, (0.0, 0.0, 2.0), (0.0, -1.0, 0.0), shift=(0.0, -0.015, 0.0), right=wind),
-        Key(1.32, (0.0, 3.0, 4.0), (-3.0, 2.0, 0.0), right=top), Key(1.62, (0.0, 2.0, 3.0), (-2.0, 1.0, 0.0), right=top),
+        Key(1.32, (0.0, 3.0, 4.0), (-3.0, 2.0, 0.0), right=top),
+        Key(1.62, (0.0, 2.0, 3.0), (-2.0, 1.0, 0.0), right=top),
         Key(2.3),
     ))  # fmt: skip
 
@@ -53,11 +53,11 @@ def _cheer() -> Score:
 def _sad() -> Score:
     held = Hand("lap", (0.02, 0.02, 0.22), (-0.55, -1.0, 0.25), (-0.5, 0.1, -1.0), (0.8, -0.6, -0.5), "cup")
     under = replace(held, at=(-0.01, 0.0, 0.16))
-    low = {"head": (4.0, -15.0, 4.0), "chest": (0.0, -6.0, 0.0), "shrug": (-3.0, -3.0), "shift": (0.0, -0.008, -0.01)}
-    deep = low | {"head": (-3.0, -17.0, 4.0), "chest": (0.0, -7.0, 0.0)}
+    low = Key(0.0, head=(4.0, -15.0, 4.0), chest=(0.0, -6.0, 0.0), shrug=(-3.0, -3.0), shift=(0.0, -0.008, -0.01))
+    deep = replace(low, head=(-3.0, -17.0, 4.0), chest=(0.0, -7.0, 0.0))
     return Score("sad", (
-        Key(0.0), Key(0.9, left=held, right=under, **low), Key(1.7, left=held, right=under, **deep),
-        Key(2.4, left=held, right=under, **low), Key(3.3),
+        Key(0.0), replace(low, at=0.9, left=held, right=under), replace(deep, at=1.7, left=held, right=under),
+        replace(low, at=2.4, left=held, right=under), Key(3.3),
     ), fade_in=0.4, fade_out=0.5)  # fmt: skip
 
 
@@ -76,53 +76,53 @@ def _angry() -> Score:
 
 def _surprised() -> Score:
     hand = Hand("shoulder", (0.10, -0.10, 0.44), (0.18, 1.0, 0.15), (-0.15, 0.0, 1.0), (0.9, -1.0, -0.1), "open")
-    back = {"head": (0.0, 4.0, 0.0), "chest": (0.0, 6.0, 0.0), "shift": (0.0, 0.004, -0.022), "shrug": (6.0, 6.0)}
-    held = back | {"head": (0.0, 2.0, 3.0), "chest": (0.0, 4.0, 0.0), "shrug": (4.0, 4.0)}
+    back = Key(0.0, head=(0.0, 4.0, 0.0), chest=(0.0, 6.0, 0.0), shift=(0.0, 0.004, -0.022), shrug=(6.0, 6.0))
+    held = replace(back, head=(0.0, 2.0, 3.0), chest=(0.0, 4.0, 0.0), shrug=(4.0, 4.0))
     return Score("surprised", (
-        Key(0.0), Key(0.36, left=hand, right=hand, **back), Key(0.95, left=hand, right=hand, **held),
-        Key(1.25, left=hand, right=hand, **held), Key(2.0),
+        Key(0.0), replace(back, at=0.36, left=hand, right=hand), replace(held, at=0.95, left=hand, right=hand),
+        replace(held, at=1.25, left=hand, right=hand), Key(2.0),
     ), fade_in=0.25)  # fmt: skip
 
 
 def _shy() -> Score:
     left = Hand("chest", (0.05, 0.02, 0.22), (-0.5, 1.0, 0.2), (-0.9, -0.2, 0.25), (0.75, -1.0, 0.0), "cup")
     right = replace(left, at=(0.04, -0.02, 0.20))
-    away = {"head": (13.0, -7.0, 7.0), "chest": (7.0, -2.0, 2.0), "turn": (4.0, 0.0, 0.0), "shrug": (4.0, 4.0)}
-    back = away | {"head": (8.0, -8.0, 8.0), "chest": (2.0, -2.0, 2.0), "turn": (-2.0, 0.0, 0.0)}
+    away = Key(0.0, head=(13.0, -7.0, 7.0), chest=(7.0, -2.0, 2.0), turn=(4.0, 0.0, 0.0), shrug=(4.0, 4.0))
+    back = replace(away, head=(8.0, -8.0, 8.0), chest=(2.0, -2.0, 2.0), turn=(-2.0, 0.0, 0.0))
     return Score("shy", (
-        Key(0.0), Key(0.7, left=left, right=right, **away), Key(1.3, left=left, right=right, **back),
-        Key(1.9, left=left, right=right, **away), Key(2.3, left=left, right=right, **away), Key(3.1),
+        Key(0.0), replace(away, at=0.7, left=left, right=right), replace(back, at=1.3, left=left, right=right),
+        replace(away, at=1.9, left=left, right=right), replace(away, at=2.3, left=left, right=right), Key(3.1),
     ))  # fmt: skip
 
 
 def _thinking() -> Score:
     chin = Hand("chin", (0.06, -0.10, 0.10), (-0.45, 1.0, -0.25), (-0.6, 0.3, -0.7), (0.35, -1.0, 0.25), "point")
     arm = Hand("belly", (-0.16, 0.16, 0.20), (-1.0, 0.10, 0.15), (0.0, 0.25, -1.0), (0.8, -1.0, -0.1), "cup")
-    up = {"head": (-9.0, 6.0, -6.0), "chest": (2.0, 1.0, -1.5), "shift": (0.015, 0.0, 0.0)}
-    more = up | {"head": (-12.0, 8.0, -7.0)}
+    up = Key(0.0, head=(-9.0, 6.0, -6.0), chest=(2.0, 1.0, -1.5), shift=(0.015, 0.0, 0.0))
+    more = replace(up, head=(-12.0, 8.0, -7.0))
     return Score("thinking", (
-        Key(0.0), Key(0.7, left=arm, right=chin, **up), Key(1.5, left=arm, right=chin, **more),
-        Key(2.6, left=arm, right=chin, **up), Key(3.4),
+        Key(0.0), replace(up, at=0.7, left=arm, right=chin), replace(more, at=1.5, left=arm, right=chin),
+        replace(up, at=2.6, left=arm, right=chin), Key(3.4),
     ))  # fmt: skip
 
 
 def _relaxed() -> Score:
     left = Hand("lap", (0.03, 0.16, 0.20), (-0.85, -0.7, 0.2), (-0.3, 0.2, -1.0), (0.9, -0.6, -0.3), "cup")
     right = replace(left, at=(0.0, 0.13, 0.14))
-    calm = {"head": (0.0, 2.0, 6.0), "chest": (0.0, 1.0, 1.0), "shift": (0.016, 0.0, 0.0)}
-    sway = calm | {"head": (0.0, 0.0, -4.0), "chest": (0.0, 0.0, -1.0), "shift": (-0.016, 0.0, 0.0)}
+    calm = Key(0.0, head=(0.0, 2.0, 6.0), chest=(0.0, 1.0, 1.0), shift=(0.016, 0.0, 0.0))
+    sway = replace(calm, head=(0.0, 0.0, -4.0), chest=(0.0, 0.0, -1.0), shift=(-0.016, 0.0, 0.0))
     return Score("relaxed", (
-        Key(0.0), Key(0.8, left=left, right=right, **calm), Key(2.0, left=left, right=right, **sway),
-        Key(2.8, left=left, right=right, **sway), Key(3.6),
+        Key(0.0), replace(calm, at=0.8, left=left, right=right), replace(sway, at=2.0, left=left, right=right),
+        replace(sway, at=2.8, left=left, right=right), Key(3.6),
     ))  # fmt: skip
 
 
 def _bow() -> Score:
     hand = Hand("lap", (0.05, 0.06, 0.16), (-0.5, -1.0, 0.15), (-0.2, 0.1, -1.0), (0.9, -0.5, -0.4), "flat")
-    down = {"head": (0.0, -13.0, 0.0), "chest": (0.0, -20.0, 0.0), "turn": (0.0, -7.0, 0.0), "shift": (0.0, -0.01, -0.05)}
+    down = Key(0.0, head=(0.0, -13.0, 0.0), chest=(0.0, -20.0, 0.0), turn=(0.0, -7.0, 0.0), shift=(0.0, -0.01, -0.05))
     return Score("bow", (
-        Key(0.0), Key(0.40, left=hand, right=hand), Key(0.85, left=hand, right=hand, **down),
-        Key(1.20, left=hand, right=hand, **down), Key(1.75, left=hand, right=hand), Key(2.3),
+        Key(0.0), Key(0.40, left=hand, right=hand), replace(down, at=0.85, left=hand, right=hand),
+        replace(down, at=1.20, left=hand, right=hand), Key(1.75, left=hand, right=hand), Key(2.3),
     ))  # fmt: skip
 
 
@@ -146,21 +146,22 @@ def _stretch() -> Score:
     """Hands clasped before her, pushed down and forward, shoulders up; then let go."""
     hand = Hand("lap", (0.03, 0.10, 0.34), (-0.8, -0.6, 0.2), (-0.1, -0.6, 1.0), (0.9, -0.3, -0.4), "cup")
     fore = replace(hand, at=(0.03, 0.22, 0.62), fingers=(-0.8, -0.15, 0.35))
-    up = {"head": (0.0, 5.0, 7.0), "chest": (0.0, 4.0, 3.0), "shrug": (8.0, 8.0)}
-    over = up | {"head": (0.0, 5.0, -7.0), "chest": (0.0, 4.0, -3.0)}
+    up = Key(0.0, head=(0.0, 5.0, 7.0), chest=(0.0, 4.0, 3.0), shrug=(8.0, 8.0))
+    over = replace(up, head=(0.0, 5.0, -7.0), chest=(0.0, 4.0, -3.0))
     return Score("stretch", (
-        Key(0.0), Key(0.8, left=hand, right=hand), Key(1.6, left=fore, right=fore, **up),
-        Key(2.5, left=fore, right=fore, **over), Key(3.1, left=hand, right=hand, shrug=(-2.0, -2.0)), Key(4.0),
+        Key(0.0), Key(0.8, left=hand, right=hand), replace(up, at=1.6, left=fore, right=fore),
+        replace(over, at=2.5, left=fore, right=fore), Key(3.1, left=hand, right=hand, shrug=(-2.0, -2.0)), Key(4.0),
     ), fade_in=0.4, fade_out=0.5)  # fmt: skip
 
 
 def _hair() -> Score:
     """A hand to the hair beside her cheek, drawn along it once."""
-    touch = Hand("shoulder", (0.17, 0.30, 0.36), (0.10, 1.0, -0.15), (-1.0, 0.1, -0.25), (0.8, -1.0, 0.1), "cup")
-    along = replace(touch, at=(0.17, 0.0, 0.42), fingers=(0.0, 1.0, 0.1), palm=(-1.0, 0.0, -0.2))
-    tilt = {"head": (-5.0, -3.0, -8.0), "chest": (-2.0, 0.0, -1.0), "shift": (0.015, 0.0, 0.0)}
+    touch = Hand("beside", (-0.12, 0.30, 0.36), (0.10, 1.0, -0.15), (-1.0, 0.1, -0.25), (0.8, -1.0, 0.1), "cup")
+    along = replace(touch, at=(-0.12, 0.0, 0.42), fingers=(0.0, 1.0, 0.1), palm=(-1.0, 0.0, -0.2))
+    tilt = Key(0.0, head=(-5.0, -3.0, -8.0), chest=(-2.0, 0.0, -1.0), shift=(0.015, 0.0, 0.0))
     return Score("hair", (
-        Key(0.0), Key(0.9, right=touch, **tilt), Key(1.4, right=touch, **tilt), Key(2.3, right=along, **tilt),
+        Key(0.0), replace(tilt, at=0.9, right=touch), replace(tilt, at=1.4, right=touch),
+        replace(tilt, at=2.3, right=along),
         Key(2.6, (-2.0, -1.0, -5.0), right=along), Key(3.5),
     ), fade_in=0.4, fade_out=0.4)  # fmt: skip
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar.figure import Figure
-from idol.avatar.limbs import Arm
+from idol.avatar.limbs import Arm, unit
 from idol.avatar.rig import ROW, Rig, still
 from idol.avatar.rotation import inverse, multiply, rotate
 
@@ -23,10 +23,10 @@ F64 = NDArray[np.float64]
 Three = tuple[float, float, float]
 RATE = 30.0
 """Frames per second of a computed gesture; between them it is interpolated."""
-Anchor = Literal["shoulder", "chest", "belly", "waist", "lap", "back", "chin"]
+Anchor = Literal["shoulder", "chest", "belly", "waist", "lap", "back", "chin", "beside"]
 _FOLLOWS: dict[Anchor, str] = {
     "shoulder": "upperChest", "chest": "upperChest", "belly": "spine", "waist": "spine", "lap": "hips",
-    "back": "spine", "chin": "head",
+    "back": "spine", "chin": "head", "beside": "upperChest",
 }  # fmt: skip
 _FRAMES = ("upperChest", "spine", "hips", "head")
 Shape = Literal["relaxed", "open", "flat", "fist", "point", "cup"]
@@ -232,7 +232,7 @@ class Composer:
         if hand is None:
             return self._hanging[arm.side]
         out = np.asarray([arm.sign, 1.0, 1.0])
-        fingers, palm, pole = (_unit(np.asarray(v) * out) for v in (hand.fingers, hand.palm, hand.elbow))
+        fingers, palm, pole = (unit(np.asarray(v) * out) for v in (hand.fingers, hand.palm, hand.elbow))
         place = self._anchor(arm, hand.anchor) + np.asarray(hand.at) * out * self.figure.arm
         wrist = place - fingers * (0.5 * self.figure.hand)
         frames = [float(_FOLLOWS[hand.anchor] == name) for name in _FRAMES]
@@ -243,7 +243,10 @@ class Composer:
         shoulder = rest[arm.upper]
         height = float(shoulder[1])
         if anchor == "shoulder":
-            return shoulder
+            place: F64 = shoulder
+            return place
+        if anchor == "beside":
+            return np.asarray([arm.sign * max(0.95 * figure.face, abs(float(shoulder[0]))), height, shoulder[2]])
         if anchor == "chin":
             return figure.chin
         if anchor == "chest":
@@ -266,14 +269,12 @@ class Composer:
         heights = figure.heights[near]
         return float(heights[int(np.argmin(figure.width[near]))])
 
-    def _move_arm(
-        self, arm: Arm, hands: list[Hand | None], path: _Path, pose: F64, shift: F64, shrug: F64
-    ) -> None:
+    def _move_arm(self, arm: Arm, hands: list[Hand | None], path: _Path, pose: F64, shift: F64, shrug: F64) -> None:
         """Write the rows of one arm into ``pose`` (F, 55, 4)."""
         channels = path([tuple(self._channels(arm, hand)) for hand in hands])
         wrist, fingers, palm, pole = (channels[:, i : i + 3] for i in (0, 3, 6, 9))
         shape, follows, margin = channels[:, 12:18], channels[:, 18:22], channels[:, 22] * 0.11 * self.figure.arm
-        fingers, palm, pole = _units(fingers), _units(palm), _units(pole)
+        fingers, palm, pole = unit(fingers), unit(palm), unit(pole)
         palm_at = self.figure.pushed(wrist + fingers * (0.5 * self.figure.hand), margin)
         wrist = self.figure.pushed(palm_at - fingers * (0.5 * self.figure.hand), margin)
         rest = self.rig.rest
@@ -324,11 +325,3 @@ def _about_axis(axis: int, degrees: F64) -> F64:
     out = np.zeros((len(half), 4))
     out[:, axis], out[:, 3] = np.sin(half), np.cos(half)
     return out
-
-
-def _unit(v: F64) -> F64:
-    return v / max(float(np.linalg.norm(v)), 1e-9)
-
-
-def _units(v: F64) -> F64:
-    return v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-9)

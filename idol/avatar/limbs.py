@@ -33,12 +33,10 @@ def from_axes(x: F64, y: F64) -> F64:
     """Quaternions (F, 4) that carry +X onto ``x`` and +Y onto ``y`` (made square to ``x``)."""
     x = unit(x)
     y = unit(y - x * (x * y).sum(-1, keepdims=True))
-    z = cross(x, y)
     first = between(np.broadcast_to(_X, x.shape), x)
     # What is left is a turn about x.
     turned = rotate(first, np.broadcast_to(_Y, x.shape))
     angle = np.arctan2((cross(turned, y) * x).sum(-1), (turned * y).sum(-1))
-    del z
     second = np.concatenate([x * np.sin(angle / 2)[:, None], np.cos(angle / 2)[:, None]], -1)
     return multiply(second, first)
 

@@ -6,6 +6,8 @@ relative to the bone above; the rest pose is all identities. VRMC_vrm_animation 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,14 +25,14 @@ _ABOVE: dict[str, str] = {
 for _side in ("left", "right"):
     _limb = ("Shoulder", "UpperArm", "LowerArm", "Hand")
     _ABOVE[f"{_side}Shoulder"] = "upperChest"
-    _ABOVE |= {f"{_side}{b}": f"{_side}{a}" for a, b in zip(_limb, _limb[1:], strict=False)}
+    _ABOVE |= {f"{_side}{b}": f"{_side}{a}" for a, b in pairwise(_limb)}
     _limb = ("UpperLeg", "LowerLeg", "Foot", "Toes")
     _ABOVE[f"{_side}UpperLeg"] = "hips"
-    _ABOVE |= {f"{_side}{b}": f"{_side}{a}" for a, b in zip(_limb, _limb[1:], strict=False)}
+    _ABOVE |= {f"{_side}{b}": f"{_side}{a}" for a, b in pairwise(_limb)}
     for _finger in ("Thumb", "Index", "Middle", "Ring", "Little"):
         _joints = ("Metacarpal", "Proximal", "Distal") if _finger == "Thumb" else ("Proximal", "Intermediate", "Distal")
         _ABOVE[f"{_side}{_finger}{_joints[0]}"] = f"{_side}Hand"
-        for _a, _b in zip(_joints, _joints[1:], strict=False):
+        for _a, _b in pairwise(_joints):
             _ABOVE[f"{_side}{_finger}{_b}"] = f"{_side}{_finger}{_a}"
 
 BONES: tuple[str, ...] = ("hips", *_ABOVE)
@@ -89,9 +91,7 @@ class Rig:
         skeleton = self._skeleton
         skeleton.rotations[self.nodes] = multiply(multiply(self._before, pose[self.rows]), self._after)
         if hips_offset is not None and self._hips is not None:
-            skeleton.translations[self._hips] = (
-                skeleton.rest_translations[self._hips] + self._hips_basis @ hips_offset
-            )
+            skeleton.translations[self._hips] = skeleton.rest_translations[self._hips] + self._hips_basis @ hips_offset
 
     def solve(self, poses: F64, hips_offset: F64 | None = None) -> tuple[F64, F64]:
         """World rotations (..., 55, 4) and places (..., 55, 3) of normalised ``poses`` (..., 55, 4)."""
