@@ -177,13 +177,13 @@ class AvatarMotion:
         self._follow(cue)
         self._advance(dt)
         turns = self._stance.copy()
-        hips, turn = self._sway(cue, turns)
+        hips = self._sway(cue, turns)
         for side, raised, beat in zip(("left", "right"), cue.hands, cue.beats, strict=True):
             if raised > 1e-3:
                 self._talk_with(side, _bounded(raised), _bounded(beat), turns)
         for item in self._gestures:
             hips = self._add_gesture(item, turns, hips)
-        if self._legs and (hips.any() or turn):
+        if self._legs and (hips.any() or turns[0, 3] < 1.0 - 1e-12):
             hips = self._stand(turns, hips)
         return self._over(turns, hips)
 
@@ -217,11 +217,11 @@ class AvatarMotion:
             item.fade.advance(dt)
         self._playing = [item for item in self._playing if not item.fade.over]
 
-    def _sway(self, cue: BodyMotion, turns: F64) -> tuple[F64, bool]:
+    def _sway(self, cue: BodyMotion, turns: F64) -> F64:
         """The hips go with her weight and the pelvis drops on the free side; the spine keeps the shoulders level."""
         weight, lean = _bounded(cue.weight, -1.0), _bounded(cue.lean, -1.0)
         if not weight and not lean:
-            return np.zeros(3), False
+            return np.zeros(3)
         height = self.rig.hips_height
         hips = np.asarray([SIDEWAYS * weight, -SINK * weight * weight, FORWARD * lean]) * height
         roll = PELVIS * weight
@@ -231,7 +231,7 @@ class AvatarMotion:
             counter = np.asarray(head_turn_one(-0.25 * roll / len(self._spine), 0.0, 1.25 * roll / len(self._spine)))
             for row in self._spine:
                 turns[row] = multiply(turns[row], counter)
-        return hips, True
+        return hips
 
     def _talk_with(self, side: str, raised: float, beat: float, turns: F64) -> None:
         rows, low, high = self._talking(side)

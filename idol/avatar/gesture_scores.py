@@ -8,9 +8,9 @@ from idol.avatar.gestures import Hand, Key, Score, mirrored
 
 
 def _wave() -> Score:
-    hand = Hand("beside", (0.06, 0.46, 0.55), (0.10, 1.0, 0.05), (-0.1, 0.05, 1.0), (0.75, -1.0, -0.1), "open")
-    out = replace(hand, at=(0.18, 0.42, 0.53), fingers=(0.50, 1.0, 0.05))
-    into = replace(hand, at=(0.0, 0.48, 0.57), fingers=(-0.20, 1.0, 0.05))
+    hand = Hand("beside", (0.0, 0.46, 0.55), (0.10, 1.0, 0.05), (-0.1, 0.05, 1.0), (0.75, -1.0, -0.1), "open")
+    out = replace(hand, at=(0.11, 0.42, 0.53), fingers=(0.50, 1.0, 0.05))
+    into = replace(hand, at=(-0.06, 0.48, 0.57), fingers=(-0.20, 1.0, 0.05))
     tilt = Key(0.0, head=(-3.0, 1.0, -7.0), chest=(-2.0, 0.0, -2.5), shift=(0.012, 0.0, 0.0))
     keys = [Key(0.0), replace(tilt, at=0.5, right=hand)]
     for i in range(3):
@@ -24,13 +24,13 @@ def _happy() -> Score:
     low, high = (0.0, -0.030, 0.0), (0.0, 0.0, 0.0)
     glad = (0.0, 2.0, 6.0)
     return Score("happy", (
-        Key(0.0), Key(0.28, (0.0, -3.0, 0.0), (0.0, -2.0, 0.0), shift=low),
-        Key(0.50, glad, (0.0, 3.0, 2.0), shift=high, left=left, right=left, shrug=(3.0, 3.0)),
-        Key(0.74, glad, (0.0, -1.0, 2.0), shift=low, left=left, right=left),
-        Key(0.98, (0.0, 3.0, -6.0), (0.0, 3.0, -2.0), shift=high, left=left, right=left, shrug=(3.0, 3.0)),
-        Key(1.22, (0.0, 1.0, -6.0), (0.0, -1.0, -2.0), shift=(0.0, -0.02, 0.0), left=left, right=left),
-        Key(1.45, (0.0, 2.0, 5.0), (0.0, 1.0, 1.0), left=left, right=left),
-        Key(1.85, (0.0, 2.0, 5.0), (0.0, 1.0, 1.0), left=left, right=left), Key(2.5),
+        Key(0.0), Key(0.20, (0.0, -3.0, 0.0), (0.0, -2.0, 0.0), shift=low),
+        Key(0.58, glad, (0.0, 3.0, 2.0), shift=high, left=left, right=left, shrug=(3.0, 3.0)),
+        Key(0.82, glad, (0.0, -1.0, 2.0), shift=low, left=left, right=left),
+        Key(1.06, (0.0, 3.0, -6.0), (0.0, 3.0, -2.0), shift=high, left=left, right=left, shrug=(3.0, 3.0)),
+        Key(1.30, (0.0, 1.0, -6.0), (0.0, -1.0, -2.0), shift=(0.0, -0.02, 0.0), left=left, right=left),
+        Key(1.52, (0.0, 2.0, 5.0), (0.0, 1.0, 1.0), left=left, right=left),
+        Key(1.95, (0.0, 2.0, 5.0), (0.0, 1.0, 1.0), left=left, right=left), Key(2.6),
     ))  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def _surprised() -> Score:
     back = Key(0.0, head=(0.0, 4.0, 0.0), chest=(0.0, 6.0, 0.0), shift=(0.0, 0.004, -0.022), shrug=(6.0, 6.0))
     held = replace(back, head=(0.0, 2.0, 3.0), chest=(0.0, 4.0, 0.0), shrug=(4.0, 4.0))
     return Score("surprised", (
-        Key(0.0), replace(back, at=0.36, left=hand, right=hand), replace(held, at=0.95, left=hand, right=hand),
+        Key(0.0), replace(back, at=0.42, left=hand, right=hand), replace(held, at=0.95, left=hand, right=hand),
         replace(held, at=1.25, left=hand, right=hand), Key(2.0),
     ), fade_in=0.25)  # fmt: skip
 

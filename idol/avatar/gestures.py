@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ F64 = NDArray[np.float64]
 Three = tuple[float, float, float]
 RATE = 30.0
 """Frames per second of a computed gesture; between them it is interpolated."""
+MARGIN = 0.11
+"""How far palms and wrists are kept off the body's outline at the keys, in lengths of the arm."""
 Anchor = Literal["shoulder", "chest", "belly", "waist", "lap", "back", "chin", "beside"]
 _FOLLOWS: dict[Anchor, str] = {
     "shoulder": "upperChest", "chest": "upperChest", "belly": "spine", "waist": "spine", "lap": "hips",
@@ -182,37 +184,42 @@ class Composer:
         return all(self.rig.has[[a.upper, a.lower, a.hand]].all() for a in self._arms.values())
 
     def compute(self, score: Score) -> Computed:
-        count = max(2, math.ceil(score.duration * RATE) + 1)
-        at = np.minimum(np.arange(count) / RATE, score.duration)
+        """Arms are solved at the keys and their joints interpolated: joints that swing make the arcs of real arms."""
         times = np.asarray([key.at for key in score.keys])
+        count = max(2, math.ceil(score.duration * RATE) + 1)
+        frames = np.minimum(np.arange(count) / RATE, score.duration)
+        keyed = self._body(score, times, times)
+        pose = self._body(score, times, frames)
+        shifts = np.asarray([key.shift for key in score.keys]) * self.rig.hips_height
+        replaces = np.zeros(len(pose[0]), bool)
+        for i, (side, arm) in enumerate(self._arms.items()):
+            hands = [key.left if side == "left" else key.right for key in score.keys]
+            shrug = np.asarray([key.shrug[i] for key in score.keys])
+            shoulder = ROW[f"{side}Shoulder"]
+            if any(hands) and self.has_arms:
+                rows = self._reach(arm, hands, keyed, shifts, shrug)
+                pose[:, rows] = _joints_path(times, keyed[:, rows], frames)
+                replaces[rows] = True
+            elif shrug.any():
+                pose[:, shoulder] = _about_axis(2, arm.sign * smooth_path(times, shrug[:, None], frames)[:, 0])
+        shift = smooth_path(times, shifts, frames)
+        return Computed(score.name, pose, shift, replaces, score.duration, score.fade_in, score.fade_out)
 
-        def path(values: list[tuple[float, ...]]) -> F64:
-            return smooth_path(times, np.asarray(values, np.float64), at)
-
-        pose = np.tile(still(), (count, 1, 1))
-        chest = turns_of(path([key.chest for key in score.keys]) / len(self._spine))
+    def _body(self, score: Score, times: F64, at: F64) -> F64:
+        """Hips, spine and head at the given times, all else at rest (F, 55, 4)."""
+        chest, head, turn = (
+            smooth_path(times, np.asarray(values), at)
+            for values in zip(*[(key.chest, key.head, key.turn) for key in score.keys], strict=True)
+        )
+        pose = np.tile(still(), (len(at), 1, 1))
         for row in self._spine:
-            pose[:, row] = chest
-        head = path([key.head for key in score.keys])
+            pose[:, row] = turns_of(chest / len(self._spine))
         necks = [(ROW[n], s) for n, s in zip(_NECK, _NECK_SHARES, strict=True) if self.rig.has[ROW[n]]]
         total = sum(share for _, share in necks)
         for row, share in necks:
             pose[:, row] = turns_of(head * (share / total))
-        pose[:, 0] = turns_of(path([key.turn for key in score.keys]))
-        shift = path([key.shift for key in score.keys]) * self.rig.hips_height
-        replaces = np.zeros(len(pose[0]), bool)
-        shrug = path([key.shrug for key in score.keys])
-        for i, (side, arm) in enumerate(self._arms.items()):
-            hands = [key.left if side == "left" else key.right for key in score.keys]
-            shoulder = ROW[f"{side}Shoulder"]
-            if any(hands) and self.has_arms:
-                self._move_arm(arm, hands, path, pose, shift, shrug[:, i])
-                rows = [ROW[f"{side}{part}"] for part in ("Shoulder", "UpperArm", "LowerArm", "Hand")]
-                rows += [row for name, row in ROW.items() if name.startswith(side) and _is_finger(name)]
-                replaces[rows] = True
-            elif shrug[:, i].any():
-                pose[:, shoulder] = _about_axis(2, arm.sign * shrug[:, i])
-        return Computed(score.name, pose, shift, replaces, score.duration, score.fade_in, score.fade_out)
+        pose[:, 0] = turns_of(turn)
+        return pose
 
     # -- arms ----------------------------------------------------------------------------------------------------
 
@@ -269,12 +276,11 @@ class Composer:
         heights = figure.heights[near]
         return float(heights[int(np.argmin(figure.width[near]))])
 
-    def _move_arm(self, arm: Arm, hands: list[Hand | None], path: _Path, pose: F64, shift: F64, shrug: F64) -> None:
-        """Write the rows of one arm into ``pose`` (F, 55, 4)."""
-        channels = path([tuple(self._channels(arm, hand)) for hand in hands])
+    def _reach(self, arm: Arm, hands: list[Hand | None], pose: F64, shift: F64, shrug: F64) -> list[int]:
+        """Write the rows of one arm into ``pose`` (K, 55, 4), one frame for each key; returns those rows."""
+        channels = np.asarray([self._channels(arm, hand) for hand in hands])
         wrist, fingers, palm, pole = (channels[:, i : i + 3] for i in (0, 3, 6, 9))
-        shape, follows, margin = channels[:, 12:18], channels[:, 18:22], channels[:, 22] * 0.11 * self.figure.arm
-        fingers, palm, pole = unit(fingers), unit(palm), unit(pole)
+        follows, margin = channels[:, 18:22], channels[:, 22] * MARGIN * self.figure.arm
         palm_at = self.figure.pushed(wrist + fingers * (0.5 * self.figure.hand), margin)
         wrist = self.figure.pushed(palm_at - fingers * (0.5 * self.figure.hand), margin)
         rest = self.rig.rest
@@ -287,16 +293,17 @@ class Composer:
         reached, facing = np.zeros_like(wrist), turns[:, ROW["upperChest"]]
         for i, name in enumerate(_FRAMES):
             row = ROW[name]
-            moved = rotate(turns[:, row], wrist - rest[row]) + places[:, row]
-            reached += follows[:, i : i + 1] * moved
+            reached += follows[:, i : i + 1] * (rotate(turns[:, row], wrist - rest[row]) + places[:, row])
         fingers, palm, pole = (rotate(facing, v) for v in (fingers, palm, pole))
         upper, lower, _ = arm.reach(places[:, arm.upper], reached, pole)
         lower, hand = arm.hold(lower, fingers, palm)
+        # The upper arm's row is still at rest, so its world turn is the shoulder's.
         pose[:, arm.upper] = multiply(inverse(turns[:, arm.upper]), upper)
-        # The rows below still hold identities, so the shoulder's turn is theirs too.
         pose[:, arm.lower] = multiply(inverse(upper), lower)
         pose[:, arm.hand] = multiply(inverse(lower), hand)
-        self._curl(arm, shape, pose)
+        self._curl(arm, channels[:, 12:18], pose)
+        digits = [row for name, row in ROW.items() if name.startswith(arm.side) and _is_finger(name)]
+        return [shoulder, arm.upper, arm.lower, arm.hand, *digits]
 
     @staticmethod
     def _curl(arm: Arm, shape: F64, pose: F64) -> None:
@@ -312,8 +319,13 @@ class Composer:
             pose[:, row] = multiply(_about_axis(1, -arm.sign * aside * shape[:, 5]), pose[:, row])
 
 
-class _Path(Protocol):
-    def __call__(self, values: list[tuple[float, ...]]) -> F64: ...
+def _joints_path(times: F64, turns: F64, at: F64) -> F64:
+    """Key turns (K, N, 4) at the times ``at`` (F, N, 4), from key to key the shorter way."""
+    whole = turns.copy()
+    for i in range(1, len(whole)):
+        flip = (whole[i] * whole[i - 1]).sum(1) < 0.0
+        whole[i, flip] *= -1.0
+    return unit(smooth_path(times, whole.reshape(len(times), -1), at).reshape(len(at), -1, 4))
 
 
 def _is_finger(name: str) -> bool:

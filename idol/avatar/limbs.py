@@ -153,6 +153,7 @@ class Leg:
         self.whole = self.whole and min(self.thigh, self.shin, length) > 1e-4
         if not self.whole:
             return
+        self._rest = length
         self._line: Vector = _three(whole / length)
         # Knees bend forward: the hinge is square to the leg and to the way she faces.
         hinge = np.cross([0.0, 0.0, 1.0], whole / length)
@@ -164,7 +165,8 @@ class Leg:
 
     @property
     def reach(self) -> float:
-        return STRAIGHT * (self.thigh + self.shin)
+        """Metres from hip to ankle at most: not stretched, unless she stands with legs as straight as that."""
+        return max(STRAIGHT * (self.thigh + self.shin), self._rest)
 
     def hip(self, hips_place: Vector, hips_turn: Quaternion) -> Vector:
         return _add(hips_place, turned_one(hips_turn, self._from_hips))
