@@ -264,10 +264,11 @@ def test_expressions_and_gaze_of_an_animation_join_her_own(godette: Avatar) -> N
         "expressions": {"preset": {"happy": {"node": 5}, "lookUp": {"node": 5}}, "custom": {"none_such": {"node": 7}}},
         "lookAt": {"node": 6},
     }
+    aside = multiply(np.asarray(about(1, 20.0)), np.asarray(about(0, -10.0)))
     channels = [
         ("happy", "translation", [0.0, 1.0], [[0.0, 0.0, 0.0], [1.6, 9.0, 9.0]], "LINEAR"),
         ("odd", "translation", [0.0], [[1.0, 0.0, 0.0]], "STEP"),
-        ("look", "rotation", [0.0], [multiply(np.asarray(about(1, 20.0)), np.asarray(about(0, -10.0))).tolist()], "STEP"),
+        ("look", "rotation", [0.0], [aside.tolist()], "STEP"),
     ]  # fmt: skip
     clip = parse_animation(vrma(PLAIN, channels, extension, more))
     assert sorted(clip.expressions) == ["happy", "none_such"]
@@ -337,12 +338,15 @@ def test_loops_fades_and_priorities(godette: Avatar) -> None:
     assert np.abs(np.diff(ends)).max() < 25.0, "no snap at either end"
 
 
+WHOLE = vrma(PLAIN, [("hips", "translation", [0.0], [[0.0, 1.0, 0.0]], "STEP")])
+
+
 @pytest.mark.parametrize(("content", "told"), [
     (b"", "not a GLB"),
     ((DATA / "models" / "RiggedFigure.glb").read_bytes(), "VRMC_vrm_animation"),
     ((DATA / "animations" / "idle_loop.vrma").read_bytes()[:5000], "cut short"),
-    (vrma(PLAIN, [("hips", "translation", [0.0], [[0.0, 1.0, 0.0]], "STEP")]).replace(b'"1.0"', b'"2.0"'), "1.0"),
-    (vrma(PLAIN, [("hips", "translation", [0.0], [[0.0, 1.0, 0.0]], "STEP")]).replace(b'"node": 0', b'"node":99'), "99"),
+    (WHOLE.replace(b'"1.0"', b'"2.0"'), "1.0"),
+    (WHOLE.replace(b'"node": 0', b'"node":99'), "99"),
     (vrma(PLAIN, []).replace(b'"animations"', b'"aNimations"'), "no animation"),
     (vrma({"spine": (None, [0.0, 1.0, 0.0], IDENTITY)}, []), "hips"),
 ])  # fmt: skip
