@@ -86,7 +86,8 @@ class Choreographer:
         if self._cut:
             self._cut = False
             self._clause = clause
-            self._let_go()
+            self._gesture = ""
+            self._id += 1  # even when it was not begun here
             return
         if not speaking:
             self._clause = -1
