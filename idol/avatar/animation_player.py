@@ -218,7 +218,8 @@ class AvatarMotion:
         self._playing = [item for item in self._playing if not item.fade.over]
 
     def _sway(self, cue: BodyMotion, turns: F64) -> F64:
-        """The hips go with her weight and the pelvis drops on the free side; the spine keeps the shoulders level."""
+        """The hips go with her weight and the pelvis drops on the free side; the spine, which a stance leaves straight,
+        keeps the shoulders level."""
         weight, lean = _bounded(cue.weight, -1.0), _bounded(cue.lean, -1.0)
         if not weight and not lean:
             return np.zeros(3)
@@ -226,11 +227,10 @@ class AvatarMotion:
         hips = np.asarray([SIDEWAYS * weight, -SINK * weight * weight, FORWARD * lean]) * height
         roll = PELVIS * weight
         # Weight on the left leg: the right side of the pelvis drops, which tilts the pelvis to her right.
-        turns[0] = multiply(turns[0], np.asarray(head_turn_one(0.25 * roll, 0.0, -roll)))
+        turns[0] = head_turn_one(0.25 * roll, 0.0, -roll)
         if self._spine:
-            counter = np.asarray(head_turn_one(-0.25 * roll / len(self._spine), 0.0, 1.25 * roll / len(self._spine)))
-            for row in self._spine:
-                turns[row] = multiply(turns[row], counter)
+            share = roll / len(self._spine)
+            turns[self._spine] = head_turn_one(-0.25 * share, 0.0, 1.25 * share)
         return hips
 
     def _talk_with(self, side: str, raised: float, beat: float, turns: F64) -> None:

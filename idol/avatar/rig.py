@@ -77,8 +77,10 @@ class Rig:
                 self.rest[row] = self.rest[ABOVE[row]]
         parents = skeleton.parents[self.nodes]
         turned = np.where((parents >= 0)[:, None], skeleton.rest_world_rotations[parents], IDENTITY)
-        self._before = inverse(turned)
-        self._after = multiply(turned, skeleton.rest_rotations[self.nodes])
+        # before * q * after is linear in q: one matrix for each bone.
+        each = np.broadcast_to(np.eye(4), (len(self.rows), 4, 4))
+        before, after = inverse(turned)[:, None], multiply(turned, skeleton.rest_rotations[self.nodes])[:, None]
+        self._to_local = multiply(multiply(before, each), after).transpose(0, 2, 1).copy()
         self.hips_height = max(float(self.rest[0, 1]), 1e-3)
         self._hips = data.human_bones.get("hips")
         if self._hips is not None:
@@ -89,7 +91,7 @@ class Rig:
     def write(self, pose: F64, hips_offset: F64 | None = None) -> None:
         """Set the skeleton's local transforms to ``pose`` (55, 4), the hips moved by ``hips_offset`` metres."""
         skeleton = self._skeleton
-        skeleton.rotations[self.nodes] = multiply(multiply(self._before, pose[self.rows]), self._after)
+        skeleton.rotations[self.nodes] = (self._to_local @ pose[self.rows][:, :, None])[:, :, 0]
         if hips_offset is not None and self._hips is not None:
             skeleton.translations[self._hips] = skeleton.rest_translations[self._hips] + self._hips_basis @ hips_offset
 

@@ -14,7 +14,7 @@ import pytest
 from idol.avatar import Avatar, load_avatar
 from idol.avatar.animation_player import AvatarMotion, BodyPose
 from idol.avatar.gesture_scores import SCORES
-from idol.avatar.gestures import Computed, Hand, Key, Score, mirrored, smooth_path
+from idol.avatar.gestures import Computed, Hand, Key, Score, _joints_path, mirrored, smooth_path
 from idol.avatar.limbs import Arm, Leg
 from idol.avatar.rig import ROW, Rig, still
 from idol.avatar.rotation import inverse, multiply, rotate
@@ -287,3 +287,11 @@ def test_computing_a_gesture_does_not_hold_the_picture_up() -> None:
     computed = motion._compose().compute(SCORES["thinking"])
     assert isinstance(computed, Computed)
     assert time.process_time() - start < 0.05
+
+
+def test_joints_take_the_shorter_way_whatever_the_sign_of_their_keys() -> None:
+    turn = np.asarray([0.0, 0.0, math.sin(0.4), math.cos(0.4)])
+    keys = np.asarray([[[0.0, 0.0, 0.0, 1.0]], [-turn], [[0.0, 0.0, 0.0, 1.0]]])
+    path = _joints_path(np.asarray([0.0, 1.0, 2.0]), keys, np.linspace(0.0, 2.0, 61))[:, 0]
+    assert apart(path, keys[0, 0]).max() == pytest.approx(0.8, abs=1e-6)
+    assert apart(path[1:], path[:-1]).max() < 0.05
