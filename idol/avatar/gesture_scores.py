@@ -143,9 +143,9 @@ def _look_around() -> Score:
 
 
 def _stretch() -> Score:
-    """Hands clasped before her, pushed down and forward, shoulders up; then let go."""
-    hand = Hand("lap", (0.03, 0.10, 0.34), (-0.8, -0.6, 0.2), (-0.1, -0.6, 1.0), (0.9, -0.3, -0.4), "cup")
-    fore = replace(hand, at=(0.03, 0.22, 0.62), fingers=(-0.8, -0.15, 0.35))
+    """Hands clasped before her chest and pushed away, shoulders up; then let go."""
+    hand = Hand("chest", (0.05, -0.05, 0.26), (-0.8, 0.5, 0.3), (-0.3, -0.4, 0.8), (0.9, -0.5, -0.1), "cup")
+    fore = replace(hand, at=(0.05, 0.12, 0.70), fingers=(-0.85, 0.45, 0.2), palm=(-0.1, 0.1, 1.0))
     up = Key(0.0, head=(0.0, 5.0, 7.0), chest=(0.0, 4.0, 3.0), shrug=(8.0, 8.0))
     over = replace(up, head=(0.0, 5.0, -7.0), chest=(0.0, 4.0, -3.0))
     return Score("stretch", (
