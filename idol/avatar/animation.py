@@ -18,6 +18,8 @@ from idol.avatar.rig import ABOVE, BONES, ROW
 from idol.avatar.rotation import multiply
 
 F64 = NDArray[np.float64]
+LOOP_SEAM = 0.4
+"""Seconds over which a loop whose ends do not meet is led back to its start."""
 
 
 def normalised(q: F64) -> F64:
@@ -155,6 +157,7 @@ class BoundClip:
         self._names = tuple(clip.expressions)
         self._weights = Tracks(list(clip.expressions.values())) if clip.expressions else None
         self._gaze = Tracks([clip.gaze], spherical=True) if clip.gaze is not None else None
+        self._gap: bool | None = None
 
     def sample(self, seconds: float) -> MotionSample:
         turns = self._turns.sample(seconds) if len(self._turns) else np.zeros((0, 4))
@@ -171,6 +174,36 @@ class BoundClip:
                 math.asin(min(max(2 * (y * z - w * x), -1.0), 1.0)),
             )
         return MotionSample(self.rows, turns, hips, weights, gaze)
+
+    def looped(self, seconds: float) -> MotionSample:
+        """As ``sample`` within 0..``duration``; where the end does not meet the start, the last moment leads over."""
+        sample = self.sample(seconds)
+        left = self.duration - seconds
+        seam = min(LOOP_SEAM, 0.25 * self.duration)
+        if seam <= 0.0 or left >= seam or not self._gapes():
+            return sample
+        share = min(max(1.0 - left / seam, 0.0), 1.0)
+        share = share * share * (3.0 - 2.0 * share)
+        start = self.sample(0.0)
+        turns = slerp(sample.turns, start.turns, share) if len(sample.rows) else sample.turns
+        hips = sample.hips
+        if hips is not None and start.hips is not None:
+            hips = hips + (start.hips - hips) * share
+        weights = {n: w + (start.expressions[n] - w) * share for n, w in sample.expressions.items()}
+        gaze = sample.gaze
+        if gaze is not None and start.gaze is not None:
+            gaze = (gaze[0] + (start.gaze[0] - gaze[0]) * share, gaze[1] + (start.gaze[1] - gaze[1]) * share)
+        return MotionSample(sample.rows, turns, hips, weights, gaze)
+
+    def _gapes(self) -> bool:
+        if self._gap is None:
+            start, end = self.sample(0.0), self.sample(self.duration)
+            apart = 1.0 - np.abs((start.turns * end.turns).sum(-1)).min(initial=1.0)
+            moved = 0.0 if start.hips is None or end.hips is None else float(np.abs(start.hips - end.hips).max())
+            shown = max((abs(w - end.expressions[n]) for n, w in start.expressions.items()), default=0.0)
+            gaze = 0.0 if start.gaze is None or end.gaze is None else math.dist(start.gaze, end.gaze)
+            self._gap = apart > 4e-5 or moved > 0.005 or shown > 0.05 or gaze > 0.02
+        return self._gap
 
 
 def chained(tracks: Sequence[Track]) -> Track:

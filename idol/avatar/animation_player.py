@@ -119,10 +119,11 @@ class AvatarMotion:
         ``stop``."""
         fade = max(fade, 0.0) if math.isfinite(fade) else 0.35
         self._handles += 1
-        whole = clip.duration if loop else min(fade, 0.5 * clip.duration)
-        fades = _Fade(fade_in=min(fade, whole), fade_out=min(fade, whole))
+        if not loop:
+            fade = min(fade, 0.5 * clip.duration)
+        fades = _Fade(fade_in=fade, fade_out=fade)
         bound = clip.fitted(self.rig.has)
-        self._playing.append(_Playing(self._handles, bound, loop and clip.duration > 0.0, fades, priority))
+        self._playing.append(_Playing(self._handles, bound, loop, fades, priority))
         self._playing.sort(key=lambda item: item.priority)
         return self._handles
 
@@ -210,8 +211,8 @@ class AvatarMotion:
         self._gestures = [gesture for gesture in self._gestures if not gesture.fade.over]
         for item in self._playing:
             item.at += dt
-            if item.loop:
-                item.at %= item.clip.duration
+            if item.loop:  # a clip of one moment is held
+                item.at = item.at % item.clip.duration if item.clip.duration > 0.0 else 0.0
             elif item.at >= item.clip.duration - item.fade.fade_out:
                 item.fade.rising = False
             item.fade.advance(dt)
@@ -284,7 +285,8 @@ class AvatarMotion:
         expressions: dict[str, float] = {}
         gaze, counted = (0.0, 0.0), 0.0
         for item in self._playing:
-            sample, weight = item.clip.sample(item.at), item.fade.weight
+            sample = item.clip.looped(item.at) if item.loop else item.clip.sample(item.at)
+            weight = item.fade.weight
             if len(sample.rows):
                 turns[sample.rows] = slerp(turns[sample.rows], sample.turns, weight)
             if sample.hips is not None:

@@ -338,6 +338,35 @@ def test_loops_fades_and_priorities(godette: Avatar) -> None:
     assert np.abs(np.diff(ends)).max() < 25.0, "no snap at either end"
 
 
+def test_a_loop_whose_ends_do_not_meet_is_led_back_to_its_start(godette: Avatar) -> None:
+    bones = {"head": track([0.0, 2.0], [IDENTITY, about(1, 50.0)])}
+    clip = MotionClip("half a turn", 2.0, bones, track([0.0, 2.0], [[0.0, 0.0, 0.0], [0.2, 0.0, 0.0]]))
+    godette.motion.play(clip, loop=True, fade=0.0)
+    heads, hips = [], []
+    for _ in range(240):
+        godette.update(STILL, 1 / 60)
+        matrix = godette.skeleton.world[godette.data.human_bones["head"], :3, :3]
+        heads.append(math.degrees(math.atan2(matrix[0, 2], matrix[2, 2])))
+        hips.append(godette.skeleton.world[godette.data.human_bones["hips"], 0, 3])
+    assert np.ptp(heads) > 38.0
+    assert np.abs(np.diff(np.unwrap(heads, period=360.0))).max() < 6.0, "degrees in a sixtieth of a second"
+    assert np.abs(np.diff(hips)).max() < 0.02
+    whole = MotionClip("meets", 2.0, {"head": track([0.0, 1.0, 2.0], [IDENTITY, about(1, 50.0), IDENTITY])})
+    bound = whole.fitted(np.ones(55, bool))
+    assert np.array_equal(bound.looped(1.9).turns, bound.sample(1.9).turns), "a clean loop is played as it is"
+
+
+def test_a_clip_of_one_moment_is_held_as_a_pose(godette: Avatar) -> None:
+    pose = MotionClip("pose", 0.0, {"leftUpperArm": track([0.0], [about(2, 40.0)])})
+    godette.motion.play(pose, loop=True, fade=0.2)
+    hand = []
+    for _ in range(60):
+        godette.update(STILL, 0.05)
+        hand.append(godette.bone_position("leftHand"))
+    assert godette.motion.animating and np.abs(np.asarray(hand[-1]) - hand[10]).max() < 1e-9
+    assert hand[-1][1] > hand[0][1] + 0.1
+
+
 WHOLE = vrma(PLAIN, [("hips", "translation", [0.0], [[0.0, 1.0, 0.0]], "STEP")])
 
 
