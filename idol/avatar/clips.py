@@ -61,13 +61,13 @@ def read_clips(container: Container) -> list[Clip]:
 class _ClipReader:
     def __init__(self, container: Container) -> None:
         self.accessors = Accessors(container)
-        self.nodes = len(container.json.items("nodes"))
+        self.nodes = len(container.json.entries("nodes"))
         self._kept: dict[tuple[int, int, ClipPath, Interpolation], tuple[F32, F32]] = {}
         self._numbers = 0
         self._channels = 0
 
     def clip(self, item: Cursor) -> Clip:
-        samplers = item.items("samplers")
+        samplers = item.entries("samplers")
         channels: dict[tuple[int, ClipPath], Channel] = {}
         for channel in item.items("channels"):
             target = channel.need("target")

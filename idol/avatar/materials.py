@@ -53,11 +53,21 @@ def parse_material(item: Cursor, textures: int) -> Material:
         material.roughness = surface.number("roughnessFactor", 1.0)
     extensions = item.child("extensions")
     if extensions is not None:
+        older = extensions.child("KHR_materials_pbrSpecularGlossiness")
+        if older is not None and surface is None:
+            # What files had before metallic-roughness; its diffuse colour is all that a stage needs of it.
+            material.base_color = older.vector("diffuseFactor", (1.0, 1.0, 1.0, 1.0))
+            material.base_texture = texture_use(older, "diffuseTexture", textures)
+            material.roughness = 1.0 - older.number("glossinessFactor", 1.0)
         if extensions.has("KHR_materials_unlit"):
             material.shading = "unlit"
         strength = extensions.child("KHR_materials_emissive_strength")
         if strength is not None:
             factor = strength.number("emissiveStrength", 1.0)
+            material.emissive = tuple(value * factor for value in material.emissive)
+        brighter = extensions.child("VRMC_materials_hdr_emissiveMultiplier")
+        if brighter is not None:
+            factor = brighter.number("emissiveMultiplier", 1.0)
             material.emissive = tuple(value * factor for value in material.emissive)
         mtoon = extensions.child("VRMC_materials_mtoon")
         # VRM 0.x exporters list the extension without its content; an empty object says nothing.

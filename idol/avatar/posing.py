@@ -7,6 +7,7 @@ anywhere, so each turn is carried into the bone's frame by its parent's rest rot
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +45,21 @@ class Poser:
         self._head_shares = self._shares(HEAD_SHARES)
         self._body_shares = self._shares(BODY_SHARES)
         self._shoulders = [name for name in ("leftShoulder", "rightShoulder") if name in self._bones]
+        self._held: F64 | None = None
         self.stance = still()
         for name, turn in self._relaxed_arms().items():
             self.stance[ROW[name]] = turn
+
+    def hold(self, turns: Mapping[str, Quaternion] | None) -> None:
+        """Hold the human bones at ``turns``, all others at rest, whatever ``apply`` is asked. None: let go.
+
+        Bones the model lacks are left out.
+        """
+        self._held = None
+        if turns is not None:
+            self._held = still()
+            for name, turn in turns.items():
+                self._held[ROW[name]] = turn
 
     def _shares(self, wanted: dict[str, float]) -> dict[str, float]:
         """The shares over the bones that are there: one that is missing hands its share to the next one down."""
@@ -96,6 +109,9 @@ class Poser:
 
     def apply(self, pose: FacePose, body: BodyPose) -> None:
         """Write ``body``, with the turns of head, neck, chest, shoulders and spine that ``pose`` asks for on top."""
+        if self._held is not None:
+            self._rig.write(self._held)
+            return
         yaw, pitch, roll = _bounded(pose.head, 1.2)
         upper = _bounded(pose.body, 0.8)
         breath = min(max(pose.breath, 0.0), 1.0) if math.isfinite(pose.breath) else 0.0

@@ -295,3 +295,19 @@ def test_joints_take_the_shorter_way_whatever_the_sign_of_their_keys() -> None:
     path = _joints_path(np.asarray([0.0, 1.0, 2.0]), keys, np.linspace(0.0, 2.0, 61))[:, 0]
     assert apart(path, keys[0, 0]).max() == pytest.approx(0.8, abs=1e-6)
     assert apart(path[1:], path[:-1]).max() < 0.05
+
+
+def test_held_bones_step_over_everything_until_they_are_released(godette: Avatar) -> None:
+    pose = FacePose(np.zeros(52, np.float32), head=(0.3, 0.0, 0.0), breath=1.0, motion=BodyMotion(weight=0.8))
+    rig = godette.motion.rig
+    godette.motion.gesture("wave")
+    godette.hold_bones({"head": (0.0, math.sin(0.2), 0.0, math.cos(0.2)), "tail": (0.0, 0.0, 0.0, 1.0)})
+    godette.update(pose, 0.8)
+    for bone in ("hips", "leftHand", "rightHand", "leftFoot"):
+        assert godette.bone_position(bone) == pytest.approx(rig.rest[ROW[bone]], abs=1e-6)
+    head = godette.data.human_bones["head"]
+    turned = godette.skeleton.world[head, :3, :3] @ np.linalg.inv(godette.skeleton.rest_world[head, :3, :3])
+    assert math.atan2(turned[0, 2], turned[2, 2]) == pytest.approx(0.4)
+    godette.hold_bones(None)
+    godette.update(pose, 0.0)
+    assert np.abs(godette.bone_position("rightHand") - rig.rest[ROW["rightHand"]]).max() > 0.1

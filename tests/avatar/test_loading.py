@@ -1,4 +1,4 @@
-"""Every model of the test data against the manifest; broken files get a reason, never a crash."""
+"""Two versions of one model say the same; broken files get a reason, never a crash."""
 
 from __future__ import annotations
 
@@ -14,63 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from idol.avatar import AvatarError, load_avatar, parse_avatar
-from tests.avatar.conftest import DATA, manifest
-
-MODELS = manifest()
-VRM0_NAMES = {
-    "a": "aa", "i": "ih", "u": "ou", "e": "ee", "o": "oh", "joy": "happy", "sorrow": "sad", "fun": "relaxed",
-    "lookup": "lookUp", "lookdown": "lookDown", "lookleft": "lookLeft", "lookright": "lookRight",
-    "blink_l": "blinkLeft", "blink_r": "blinkRight",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_counts_match_the_manifest(name: str) -> None:
-    expect = MODELS[name]["expect"]
-    avatar = load_avatar(DATA / "models" / name)
-    stats = avatar.data.stats
-    for key in ("nodes", "meshes", "primitives", "vertices", "triangles", "materials", "textures"):
-        if key in expect:
-            assert getattr(stats, key) == expect[key], key
-    assert list(stats.morph_targets_per_mesh) == expect["morph_targets_per_mesh"]
-    assert stats.generator == expect["gltf_generator"]
-    assert set(stats.extensions_used) == set(expect.get("extensions_used", []))
-    assert list(stats.skin_joints) == expect.get("skin_joints", [])
-    assert {m.alpha_mode for m in avatar.data.materials} == set(expect["alpha_modes"])
-    if "morph_names" in expect:
-        assert list(avatar.data.morph_names[0]) == expect["morph_names"]
-
-
-@pytest.mark.parametrize("name", sorted(n for n in MODELS if "vrm_version" in MODELS[n]["expect"]))
-def test_vrm_meaning_matches_the_manifest(name: str) -> None:
-    expect = MODELS[name]["expect"]
-    data = load_avatar(DATA / "models" / name).data
-    assert data.vrm_version == expect["vrm_version"]
-    assert data.meta.title == expect["title"]
-    assert len(data.human_bones) == expect["human_bones"]
-    binds = {VRM0_NAMES.get(k, k): v for k, v in expect.get("expressions", {}).items()}
-    assert {k: v.bind_count for k, v in data.expressions.items()} == binds
-    kinds = {"Bone": "bone", "BlendShape": "expression", "absent": None}
-    assert (data.look_at.kind if data.look_at else None) == kinds.get(expect["look_at"], expect["look_at"])
-    if "allow_redistribution_in_meta" in expect:
-        assert data.meta.allow_redistribution is expect["allow_redistribution_in_meta"]
-    if "mtoon_materials" in expect:
-        assert sum(m.shading == "mtoon" for m in data.materials) == expect["mtoon_materials"]
-    if "spring_joints" in expect:
-        assert [len(s.joints) for s in data.springs] == expect["spring_joints"]
-        assert len(data.colliders) == expect["colliders"]
-    if "spring_groups" in expect:
-        assert data.stats.springs == expect["spring_groups"]
-
-
-@pytest.mark.parametrize("name", sorted(n for n in MODELS if "rest_world_positions" in MODELS[n]["expect"]))
-def test_bones_rest_where_the_manifest_says(name: str) -> None:
-    avatar = load_avatar(DATA / "models" / name)
-    # VRM 0.x faces -Z in the file and is turned to face +Z at load.
-    turn = np.asarray([-1.0, 1.0, -1.0]) if avatar.data.vrm_version == "0.x" else np.ones(3)
-    for bone, place in MODELS[name]["expect"]["rest_world_positions"].items():
-        found = avatar.skeleton.rest_world[avatar.data.human_bones[bone], :3, 3] * turn
-        assert found == pytest.approx(place, abs=2e-3), bone
+from idol.avatar.model import Material, TextureUse
+from tests.avatar.conftest import DATA
 
 
 def test_both_versions_of_one_model_say_the_same() -> None:
@@ -109,6 +54,71 @@ def _refused_or_loaded(content: bytes) -> None:
     assert time.monotonic() - started < 5.0
 
 
+def one_material(material: dict[str, Any]) -> Material:
+    document = {
+        "asset": {"version": "2.0"}, "nodes": [{"mesh": 0}], "textures": [{}, {}, {}], "materials": [material],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "material": 0}]}],
+        "accessors": [{"componentType": 5126, "count": 3, "type": "VEC3"}],
+    }  # fmt: skip
+    return parse_avatar(json.dumps(document).encode()).data.materials[0]
+
+
+def test_texture_transforms_move_each_use_of_a_texture() -> None:
+    moved = {"offset": [0.1, 0.2], "scale": [2, 3], "rotation": 0.5, "texCoord": 1}
+    material = one_material(
+        {
+            "pbrMetallicRoughness": {
+                "baseColorTexture": {"index": 2, "texCoord": 0, "extensions": {"KHR_texture_transform": moved}}
+            },
+            "emissiveTexture": {"index": 1, "texCoord": 1},
+            "normalTexture": {"index": 0, "scale": 0.5, "extensions": {"KHR_texture_transform": {}}},
+        }
+    )
+    assert material.base_texture == TextureUse(2, 1, (0.1, 0.2), (2, 3), 0.5)
+    assert material.emissive_texture == TextureUse(1, 1)
+    assert material.normal_texture == TextureUse(0) and material.normal_scale == 0.5
+
+
+def test_material_extensions_in_the_wild() -> None:
+    material = one_material(
+        {
+            "emissiveFactor": [0.5, 0.25, 0],
+            "extensions": {
+                "KHR_materials_emissive_strength": {"emissiveStrength": 2},
+                "VRMC_materials_hdr_emissiveMultiplier": {"emissiveMultiplier": 3},
+                "KHR_materials_pbrSpecularGlossiness": {
+                    "diffuseFactor": [1, 0, 0, 0.5],
+                    "diffuseTexture": {"index": 1},
+                },
+            },
+        }
+    )
+    assert material.emissive == pytest.approx((3, 1.5, 0))
+    assert material.base_color == (1, 0, 0, 0.5) and material.base_texture == TextureUse(1)
+
+
+def test_a_texture_without_an_image_is_drawn_white_and_told() -> None:
+    document = {
+        "asset": {"version": "2.0"}, "nodes": [{"mesh": 0}], "textures": [{}],
+        "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "material": 0}]}],
+        "accessors": [{"componentType": 5126, "count": 3, "type": "VEC3"}],
+    }  # fmt: skip
+    data = parse_avatar(json.dumps(document).encode()).data
+    assert data.textures[0].pixels.tolist() == [[[255, 255, 255, 255]]]
+    assert data.warnings == ["textures[0] has no image and is drawn white"]
+
+
+def test_the_default_idol_loads_in_time() -> None:
+    """Processor time, the best of three: on a busy machine the clock says nothing. 1.5 s go to the first frame."""
+    spent = []
+    for _ in range(3):
+        started = time.process_time()
+        load_avatar(DATA.parents[1] / "avatars" / "default.vrm")
+        spent.append(time.process_time() - started)
+    assert min(spent) < 0.6
+
+
 @pytest.mark.parametrize("part", [0.0, 0.001, 0.3, 0.9, 0.9999])
 def test_a_file_cut_short_is_refused(part: float) -> None:
     content = (DATA / "models" / "godette_vrm1.vrm").read_bytes()
@@ -124,8 +134,8 @@ def test_errors_name_the_place_and_a_way_out() -> None:
     with pytest.raises(AvatarError, match=r"\.vrm or \.glb"):
         parse_avatar(b"PK\x03\x04" + bytes(40))
     document["nodes"][0]["children"] = None
-    document["extensionsRequired"] = ["KHR_draco_mesh_compression"]
-    with pytest.raises(AvatarError, match="KHR_draco_mesh_compression"):
+    document["extensionsRequired"] = ["KHR_texture_basisu"]
+    with pytest.raises(AvatarError, match="KHR_texture_basisu.*PNG"):
         parse_avatar(_joined(document, rest))
 
 
