@@ -59,7 +59,8 @@ class Poser:
         if turns is not None:
             self._held = still()
             for name, turn in turns.items():
-                self._held[ROW[name]] = turn
+                if name in self._bones:
+                    self._held[ROW[name]] = turn
 
     def _shares(self, wanted: dict[str, float]) -> dict[str, float]:
         """The shares over the bones that are there: one that is missing hands its share to the next one down."""
