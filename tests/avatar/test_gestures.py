@@ -267,18 +267,21 @@ def test_without_a_cue_she_stands_as_before(godette: Avatar) -> None:
 
 
 def test_the_body_costs_little() -> None:
-    """Process time of a frame with a gesture, weight and talking hands, against the whole frame without them."""
-    motion = fresh("idol")
-    cue = BodyMotion(0.5, 0.1, (0.5, 0.5), (0.3, 0.6), "", 1)
-    motion.update(cue, 0.0)
-    costs = []
-    for _ in range(5):
+    """0.4 ms of process time for a frame with a gesture and idle sway, bones written; the quietest of ten stretches."""
+    avatar, motion = figure("idol"), fresh("idol")
+    pose = FacePose(
+        np.zeros(52, np.float32), (0.1, 0.1, 0.1), body=(0.01, 0.0, 0.0), breath=0.4, motion=BodyMotion(0.5, 0.1)
+    )
+    medians = []
+    for _ in range(10):
         motion.gesture("happy")
-        for _ in range(40):
+        costs = []
+        for _ in range(60):
             start = time.process_time()
-            motion.update(cue, 1 / 60)
+            avatar._poser.apply(pose, motion.update(pose.motion, 1 / 60))
             costs.append(time.process_time() - start)
-    assert np.median(costs) < 0.0012, "0.4 ms where nothing else runs; three times that on a busy core"
+        medians.append(float(np.median(costs)))
+    assert min(medians) < 0.0004
 
 
 def test_computing_a_gesture_does_not_hold_the_picture_up() -> None:
