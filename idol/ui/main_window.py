@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from idol.avatar import Avatar, AvatarError, load_avatar
+from idol.avatar import Avatar, AvatarError, load_animation, load_avatar
 from idol.dialogue.history import PastLine
 from idol.render import AvatarView
 from idol.seams import LANGUAGES, FacePose
@@ -95,6 +95,8 @@ class MainWindow(QMainWindow):
         self.view.set_pose_source(self._pose)
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # a click on her must not take the line's letters
         self.view.gl_failed.connect(self._on_gl_failed)
+        self.view.avatar_shown.connect(self._greet)
+        self._greeted: Avatar | None = None
         colour = QColor(settings.avatar.background)
         self.view.set_background(colour if colour.isValid() else QColor(AvatarSettings().background))
         self.overlay = Overlay(self.view)
@@ -264,6 +266,32 @@ class MainWindow(QMainWindow):
         if keep:
             self._keep("avatar", "path", "" if path == self._default_avatar else str(path))
         return True
+
+    def _greet(self) -> None:
+        """She waves when she is first seen."""
+        avatar = self.view.avatar
+        if avatar is not None and avatar is not self._greeted:
+            self._greeted = avatar
+            avatar.motion.gesture("wave")
+
+    def open_animation(self, path: Path, *, loop: bool = True) -> bool:
+        """Play the VRM animation at ``path`` on her; when it cannot be read she goes on as she was, with a message."""
+        try:
+            clip = load_animation(path)
+        except AvatarError as error:
+            text = str(error)
+            self.chat.add_notice(text if path.name in text else f"{path.name}: {text}", bad=True)
+            return False
+        if self.view.avatar is None:
+            return False
+        self.view.avatar.motion.stop()
+        self.view.avatar.motion.play(clip, loop=loop)
+        return True
+
+    def stop_animation(self) -> None:
+        """Let her go back to her own motion."""
+        if self.view.avatar is not None:
+            self.view.avatar.motion.stop()
 
     def _choose_avatar(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, tr("Open avatar…"), "", f"{tr('Avatar')} (*.vrm *.glb)")
