@@ -41,14 +41,15 @@ class AvatarRenderer:
         self._avatar: Avatar | None = None
         self._resources = Resources()
         self._programs: dict[tuple[str, ...], int] = {}
-        self._surfaces: list[int] = []
-        self._hulls: list[int] = []
         self._frame = np.zeros(FRAME_FLOATS, np.float32)
         self._revisions: list[int] = []
         self._changed: set[int] = set()
         self._opaque: list[Drawable] = []
         self._clear: list[Drawable] = []
         self._visible: dict[int, list[Range]] = {}
+        # What this frame has bound already.
+        self._used, self._dressed = 0, -1
+        self._bound: dict[int, int] = {}
 
     @property
     def avatar(self) -> Avatar | None:
@@ -95,13 +96,15 @@ class AvatarRenderer:
             bind.material for item in avatar.data.expressions.values() for bind in item.colors
             if bind.field == "rimColor"
         }  # fmt: skip
-        self._surfaces, self._hulls = [], []
-        for i, material in enumerate(self._resources.materials):
-            features = material_features(material, i in rimmed)
-            self._surfaces.append(self._program(features))
-            outlined = material.outline_mode != "none" and material.outline_width > 0.0
-            self._hulls.append(self._program((*features, "OUTLINE")) if outlined else 0)
-        used = {*self._surfaces, *self._hulls}
+        used = set()
+        for drawable in self._resources.drawables:
+            material = self._resources.materials[drawable.material]
+            features = material_features(material, drawable.material in rimmed, coverage=not self._cheap)
+            drawable.surface = self._program((*features, "HEAD_SHADOW") if drawable.shadowed else features)
+            if material.outline_mode != "none" and material.outline_width > 0.0:
+                plain = material.outline_lighting_mix <= 0.0
+                drawable.hull = self._program((*features, "OUTLINE", *(("PLAIN_LINE",) if plain else ())))
+            used |= {drawable.surface, drawable.hull}
         for features, program in [*self._programs.items()]:
             if program not in used:
                 GL.glDeleteProgram(program)
@@ -153,6 +156,8 @@ class AvatarRenderer:
         GL.glDisable(GL.GL_FRAMEBUFFER_SRGB)
         GL.glActiveTexture(GL.GL_TEXTURE0 + PALETTE_UNIT)
         GL.glBindTexture(GL.GL_TEXTURE_BUFFER, self._resources.palette_texture)
+        self._used, self._dressed = 0, -1
+        self._bound.clear()
         for drawable in self._opaque:
             self._draw_one(drawable, outline=False)
         if self.outlines:
@@ -172,36 +177,46 @@ class AvatarRenderer:
         check("drawing the avatar")
 
     def _draw_one(self, drawable: Drawable, outline: bool) -> None:
+        program = drawable.hull if outline else drawable.surface
+        ranges = self._visible.get(drawable.primitive, ((0, drawable.count),))
+        if not program or not ranges:
+            return
         held = self._resources
         material = held.materials[drawable.material]
-        if outline:
-            if not self._hulls[drawable.material]:
-                return
-            GL.glEnable(GL.GL_CULL_FACE)
-            GL.glCullFace(GL.GL_FRONT)
-        elif material.double_sided:
+        if material.double_sided and not outline:
             GL.glDisable(GL.GL_CULL_FACE)
         else:
             GL.glEnable(GL.GL_CULL_FACE)
-            GL.glCullFace(GL.GL_BACK)
-        GL.glUseProgram((self._hulls if outline else self._surfaces)[drawable.material])
-        masked = material.alpha_mode == "MASK"
+            GL.glCullFace(GL.GL_FRONT if outline else GL.GL_BACK)
+        if program != self._used:
+            GL.glUseProgram(program)
+            self._used = program
+        masked = material.alpha_mode == "MASK" and not self._cheap
         if masked:
+            # The cut is in the coverage, so what is covered is opaque.
             GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
-        GL.glBindBufferRange(
-            GL.GL_UNIFORM_BUFFER, MATERIAL_BINDING, held.material_buffer,
-            drawable.material * held.material_stride, MATERIAL_WORDS * 4,
-        )  # fmt: skip
-        for unit, texture in held.units[drawable.material]:
-            GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
-            GL.glBindTexture(GL.GL_TEXTURE_2D, texture)
-        GL.glActiveTexture(GL.GL_TEXTURE0 + MORPH_UNIT)
-        GL.glBindTexture(GL.GL_TEXTURE_BUFFER, drawable.morph_texture)
+            GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_ONE)
+        if drawable.material != self._dressed:
+            self._dressed = drawable.material
+            GL.glBindBufferRange(
+                GL.GL_UNIFORM_BUFFER, MATERIAL_BINDING, held.material_buffer,
+                drawable.material * held.material_stride, MATERIAL_WORDS * 4,
+            )  # fmt: skip
+            for unit, texture in held.units[drawable.material]:
+                if self._bound.get(unit) != texture:
+                    self._bound[unit] = texture
+                    GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
+                    GL.glBindTexture(GL.GL_TEXTURE_2D, texture)
+        if self._bound.get(MORPH_UNIT) != drawable.morph_texture:
+            self._bound[MORPH_UNIT] = drawable.morph_texture
+            GL.glActiveTexture(GL.GL_TEXTURE0 + MORPH_UNIT)
+            GL.glBindTexture(GL.GL_TEXTURE_BUFFER, drawable.morph_texture)
         GL.glBindVertexArray(drawable.vertex_array)
-        for first, count in self._visible.get(drawable.primitive, ((0, drawable.count),)):
+        for first, count in ranges:
             GL.glDrawElements(GL.GL_TRIANGLES, count, GL.GL_UNSIGNED_INT, ctypes.c_void_p(first * 4))
         if masked:
             GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
+            GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_ONE)
 
     def _upload(self, avatar: Avatar, camera: Camera, width: int, height: int) -> None:
         held = self._resources
@@ -224,6 +239,10 @@ class AvatarRenderer:
         frame[40:43] = _toward(back, light.key_toward)
         frame[44:47], frame[48:51], frame[52:55] = light.key, light.sky, light.ground
         frame[56:59], frame[60:63] = _toward(back, light.fill_toward), light.fill
+        frame[64:67], frame[68:71] = _toward(back, light.back_toward), light.back
+        if held.shadow is not None:
+            rows = held.shadow.rows(avatar.skeleton.world[held.shadow.node], _toward(back, light.key_toward))
+            frame[72:84] = rows.reshape(-1)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, held.frame_buffer)
         GL.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, frame.nbytes, frame)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FRAME_BINDING, held.frame_buffer)
