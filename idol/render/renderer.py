@@ -46,6 +46,7 @@ class AvatarRenderer:
         self._changed: set[int] = set()
         self._opaque: list[Drawable] = []
         self._clear: list[Drawable] = []
+        self._sorted: set[tuple[int, int]] = set()
         self._visible: dict[int, list[Range]] = {}
         # What this frame has bound already.
         self._used, self._dressed = 0, -1
@@ -88,6 +89,9 @@ class AvatarRenderer:
         ordered = sorted(self._resources.drawables, key=lambda d: d.order)
         self._opaque = [d for d in ordered if d.order[0] < 2]
         self._clear = [d for d in ordered if d.order[0] >= 2]
+        held = [d.order for d in self._clear]
+        skinned = {d.order for d in self._clear if d.rigid is None}
+        self._sorted = {order for order in held if held.count(order) > 1} - skinned
         self._revisions = [-1] * len(avatar.blends)
 
     def _choose_programs(self, avatar: Avatar) -> None:
@@ -166,7 +170,7 @@ class AvatarRenderer:
         if self._clear:
             GL.glEnable(GL.GL_BLEND)
             GL.glBlendFuncSeparate(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
-            for drawable in self._clear:
+            for drawable in self._back_to_front(avatar, camera):
                 GL.glDepthMask(drawable.order[0] == 2)
                 self._draw_one(drawable, outline=False)
                 if self.outlines and drawable.order[0] == 2:
@@ -175,6 +179,21 @@ class AvatarRenderer:
             GL.glDisable(GL.GL_BLEND)
         self._leave_clean()
         check("drawing the avatar")
+
+    def _back_to_front(self, avatar: Avatar, camera: Camera) -> list[Drawable]:
+        """What blends, in MToon's order. Parts of one queue that move whole are drawn from the farthest on, as three.js
+        does; those of a skinned body keep the file's order, which its maker saw."""
+        if not self._sorted:
+            return self._clear
+        away = camera.view()[2]
+
+        def depth(drawable: Drawable) -> tuple[int, int, float]:
+            if drawable.rigid is None or drawable.order not in self._sorted:
+                return (*drawable.order, 0.0)
+            joint, middle = drawable.rigid
+            return (*drawable.order, float(away[:3] @ (avatar.palette[joint] @ middle)))
+
+        return sorted(self._clear, key=depth)
 
     def _draw_one(self, drawable: Drawable, outline: bool) -> None:
         program = drawable.hull if outline else drawable.surface

@@ -39,6 +39,8 @@ class Drawable:
     """For opaque ones: what need not be drawn when it is out of the picture."""
     shadowed: bool = False
     """The head's shadow may fall on it."""
+    rigid: tuple[int, NDArray[np.float64]] | None = None
+    """For a primitive that one joint moves: the joint and its middle, (x, y, z, 1)."""
     surface: int = 0
     hull: int = 0
     """Programs; ``hull`` is 0 without an outline."""
@@ -205,5 +207,13 @@ def _drawable(
         layer = 2
     return Drawable(
         array, len(primitive.indices), material, texture, buffer, number, (layer, held_material.render_queue_offset),
-        groups, receives is not None and held_material.shading != "unlit",
+        groups, receives is not None and held_material.shading != "unlit", _rigid(primitive),
     )  # fmt: skip
+
+
+def _rigid(primitive: Primitive) -> tuple[int, NDArray[np.float64]] | None:
+    joint = int(primitive.joints[0, 0])
+    if (primitive.joints[:, 0] != joint).any() or (primitive.weights[:, 0] < 0.999).any():
+        return None
+    middle = (primitive.positions.min(axis=0) + primitive.positions.max(axis=0)) / 2
+    return joint, np.append(middle.astype(np.float64), 1.0)
