@@ -105,20 +105,22 @@ def test_ambient_is_equalised(stage: OffscreenStage, share: float) -> None:
     near(middle(shot(stage, scene.avatar())), BASE * (KEY + raw * (1 - share) + EVEN * share))
 
 
+@pytest.mark.parametrize("shift", [0.0, -1.9])
 @pytest.mark.parametrize("mix", [0.0, 0.4, 1.0])
-def test_parametric_rim(stage: OffscreenStage, mix: float) -> None:
+def test_parametric_rim(stage: OffscreenStage, mix: float, shift: float) -> None:
     scene = Scene()
     mask = scene.texture([[(128, 255, 200)]])
     color = np.asarray([0.5, 0.3, 0.9])
     properties = mtoon(
         parametricRimColorFactor=color.tolist(), parametricRimFresnelPowerFactor=2.0, parametricRimLiftFactor=0.1,
-        rimMultiplyTexture={"index": mask}, rimLightingMixFactor=mix,
+        rimMultiplyTexture={"index": mask}, rimLightingMixFactor=mix, shadingShiftFactor=shift,
     )  # fmt: skip
     scene.quad(scene.material(properties, (*BASE, 1)), normal=(0.0, 3.0, 4.0))
     # Lit in full (0.6 * 0.6 + 0.8 * 0.8 = 1); the rim stands in the light even where the surface does not.
     rim = color * (1 - 0.8 + 0.1) ** 2 * decoded([128, 255, 200])
     rim = rim * (1 + (KEY + EVEN - 1) * mix)
-    near(middle(shot(stage, scene.avatar())), BASE * (KEY + EVEN) + rim)
+    surface = (BASE if shift == 0.0 else SHADE) * KEY + BASE * EVEN
+    near(middle(shot(stage, scene.avatar())), surface + rim)
 
 
 @pytest.mark.parametrize(("normal", "at"), [((1, 1, 1), (1, 0)), ((-1, 1, 1), (0, 0)), ((1, -1, 1), (1, 1))])
@@ -374,6 +376,11 @@ def test_the_edge_of_a_mask_is_smooth_and_what_it_keeps_is_opaque(stage: Offscre
     picture = shot(stage, scene.avatar(), WHITE, size=(SIZE, SIZE))
     alpha = picture[SIZE // 3 : -SIZE // 3, :, 3].astype(int)
     assert set(np.unique(alpha)) - {0, 255}, "no pixel is covered in part"
+    # Laid over green, the transparent picture is the one drawn on green.
+    keyed = shot(stage, scene.avatar(), WHITE, background=(0.0, 1.0, 0.0, 1.0))
+    share = picture[..., 3:].astype(float) / 255
+    laid = picture[..., :3] * share + np.asarray([0, 255, 0]) * (1 - share)
+    assert np.abs(laid - keyed[..., :3]).max() <= 3
     # Straight alpha: wherever anything is covered, its colour is full white.
     assert (picture[SIZE // 3 : -SIZE // 3][alpha > 40][:, :3] >= 250).all()
     pixels = SIZE / (2 * 4.0 * math.tan(FIELD_OF_VIEW / 2))
