@@ -97,7 +97,7 @@ def steepened(toward: F64) -> F64:
     from the side would throw them past the neck."""
     x, y, z = (float(value) for value in toward)
     flat = max((x * x + z * z) ** 0.5, 1e-6)
-    return np.asarray([0.6 * x, max(y, 0.85 * flat), z])
+    return np.asarray([0.6 * x, max(y, 1.15 * flat), z])
 
 
 def _share(primitive: Primitive, joints: NDArray[np.bool_]) -> NDArray[np.float32]:
