@@ -33,8 +33,8 @@ def texture_of(material: Material, field: str) -> TextureUse | None:
 
 
 def material_features(material: Material, rim: bool, coverage: bool = True) -> tuple[str, ...]:
-    """What ``shaders/`` is specialised by for a material. ``rim``: an expression may give it a rim colour. ``coverage``:
-    there are several samples for a pixel, which smooth the edge of a mask."""
+    """What ``shaders/`` is specialised by for a material. ``rim``: an expression may give it a rim colour.
+    ``coverage``: there are several samples for a pixel, which smooth the edge of a mask."""
     flags = 0
     turned = False
     for _, field, bit, _ in TEXTURES:

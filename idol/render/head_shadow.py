@@ -82,13 +82,15 @@ class HeadShadow:
         return share if (share[near] > 0.05).any() else None
 
     def rows(self, world: F64, toward: F64) -> F64:
-        """World to shadow, (3, 4). ``world`` (4, 4) of the head bone now; ``toward`` the light, a vector of any length."""
+        """World to shadow, (3, 4). ``world`` (4, 4) of the head bone now; ``toward`` the light, of any length."""
         ball = self.at_rest @ np.linalg.inv(world)
-        along = ball[:3, :3] @ steepened(toward)
-        along /= np.linalg.norm(along)
-        side = np.cross(along, [0.0, 0.0, 1.0] if abs(along[2]) < 0.9 else [1.0, 0.0, 0.0])
-        side /= np.linalg.norm(side)
-        rows: F64 = np.stack([side, np.cross(along, side), -along]) @ ball[:3]
+        x, y, z = (float(value) for value in ball[:3, :3] @ steepened(toward))
+        size = (x * x + y * y + z * z) ** 0.5
+        x, y, z = x / size, y / size, z / size
+        # Any pair of axes square to the light: a disc has no direction.
+        flat = max((x * x + z * z) ** 0.5, 1e-9)
+        basis = np.asarray([[z / flat, 0.0, -x / flat], [-x * y / flat, flat, -z * y / flat], [-x, -y, -z]])
+        rows: F64 = basis @ ball[:3]
         return rows
 
 

@@ -14,7 +14,7 @@ from idol.avatar import Avatar
 from idol.avatar.expressions import MaterialChange
 from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, material_features, pack_material
 from idol.render.camera import Camera
-from idol.render.culling import Range, view_planes
+from idol.render.culling import Culling, Range, view_planes
 from idol.render.gl import GL, RenderError, check
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS, Lighting
 from idol.render.programs import FRAME_BINDING, MATERIAL_BINDING, MORPH_UNIT, PALETTE_UNIT, build_program
@@ -48,6 +48,8 @@ class AvatarRenderer:
         self._clear: list[Drawable] = []
         self._sorted: set[tuple[int, int]] = set()
         self._visible: dict[int, list[Range]] = {}
+        self._culled: list[int] = []
+        self._culling = Culling([])
         # What this frame has bound already.
         self._used, self._dressed = 0, -1
         self._bound: dict[int, int] = {}
@@ -86,6 +88,8 @@ class AvatarRenderer:
         for drawable in self._resources.drawables:
             if drawable.morph_buffer:
                 self._upload_morphs(avatar, drawable)
+        grouped = [(d.primitive, d.groups) for d in self._resources.drawables if d.groups is not None]
+        self._culled, self._culling = [number for number, _ in grouped], Culling([groups for _, groups in grouped])
         ordered = sorted(self._resources.drawables, key=lambda d: d.order)
         self._opaque = [d for d in ordered if d.order[0] < 2]
         self._clear = [d for d in ordered if d.order[0] >= 2]
@@ -246,11 +250,7 @@ class AvatarRenderer:
         frame[0:16] = view.T.reshape(-1)
         frame[16:32] = projection.T.reshape(-1)
         planes = view_planes(view, projection)
-        self._visible = {
-            drawable.primitive: drawable.groups.visible(avatar.palette, planes)
-            for drawable in held.drawables
-            if drawable.groups is not None
-        }
+        self._visible = dict(zip(self._culled, self._culling.visible(avatar.palette, planes), strict=True))
         frame[32:35], frame[35] = camera.eye, avatar.time % 3600.0
         frame[36:39] = (width, height, 1.0 if self._cheap else 0.0)
         back = view[:3, :3].T
@@ -304,6 +304,7 @@ class AvatarRenderer:
 
 
 def _toward(camera_to_world: NDArray[np.float64], direction: tuple[float, float, float]) -> NDArray[np.float64]:
-    turned = camera_to_world @ np.asarray(direction)
-    unit: NDArray[np.float64] = turned / np.linalg.norm(turned)
+    x, y, z = direction
+    turned = camera_to_world @ (x, y, z)
+    unit: NDArray[np.float64] = turned / max((x * x + y * y + z * z) ** 0.5, 1e-9)
     return unit

@@ -201,7 +201,7 @@ def stored(name: str) -> NDArray[np.uint8]:
 
 
 def store(name: str, picture: NDArray[np.uint8]) -> int:
-    """Returns its bytes. The last bit of each channel is dropped, so that a picture stays small without a loss to see."""
+    """Returns its bytes. The last bit of each channel is dropped: nobody sees it, and a picture stays small."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.webp"
     Image.fromarray(picture & 0xFE).save(path, lossless=True, quality=100, method=6)

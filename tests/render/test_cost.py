@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import gc
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,28 +67,16 @@ def test_a_hundred_frames_make_compile_and_look_up_nothing(
     assert not +seen.alive
 
 
-def resident() -> int:
-    """Bytes of this process in memory."""
-    gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
 def test_ten_swaps_leave_no_gl_object_and_no_memory() -> None:
-    paths = (DEFAULT, MODELS / "godette_vrm0.vrm")
-    alive, memory = [], []
-    with watch_gl() as seen:
-        own = OffscreenStage()
-        for i in range(10):
-            avatar = load_avatar(paths[i % 2])
-            own.load(avatar)
-            avatar.update(moving(i), 1 / 30)
-            own.picture(Camera.framed(avatar.framing, "bust"), SIZE, BACKGROUND)
-            del avatar
-            alive.append(dict(+seen.alive))
-            memory.append(resident())
-        own.close()
-    assert alive[0] and all(held == alive[i % 2] for i, held in enumerate(alive))
-    assert not +seen.alive
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.render.swaps"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    found = json.loads(run.stdout.splitlines()[-1])
+    alive, memory = found["alive"], found["memory"]
+    assert len(alive) == 10 and alive[0]["glGenTextures"] > 4
+    assert all(held == alive[i % 2] for i, held in enumerate(alive))
+    assert not found["left"]
     # The third and fourth swap against the last two, each a pair of both avatars.
     assert max(memory[8:]) <= max(memory[2:4]) * 1.03, [f"{size / 1e6:.0f} MB" for size in memory]
 

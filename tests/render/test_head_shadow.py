@@ -31,7 +31,7 @@ def stage() -> Iterator[OffscreenStage]:
 
 @pytest.fixture(scope="module", params=AVATARS, ids=lambda path: path.stem)
 def avatar(request: pytest.FixtureRequest) -> Avatar:
-    """Lit all over, so that nothing but the head's shadow darkens it: necks of many models have no shade of their own."""
+    """Lit all over, so that nothing but the head's shadow darkens it: many a neck has no shade of its own."""
     loaded = load_avatar(request.param)
     for material in loaded.data.materials:
         material.shading_shift, material.shading_shift_texture = 2.0, None

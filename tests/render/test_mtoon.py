@@ -1,5 +1,5 @@
-"""MToon and glTF surfaces, pixel by pixel: each made scene is compared with the formula of the specification, worked out
-here in linear light and encoded to sRGB at the end (VRMC_materials_mtoon 1.0, glTF 2.0, KHR_texture_transform)."""
+"""MToon and glTF surfaces, pixel by pixel: each made scene is compared with the formula of its specification, worked
+out here in linear light and encoded to sRGB at the end (VRMC_materials_mtoon 1.0, glTF 2.0, KHR_texture_transform)."""
 
 from __future__ import annotations
 
