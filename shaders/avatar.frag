@@ -47,10 +47,10 @@ float passed() {
 
 // The light behind her draws a lit edge; a fill light lifts what the key light leaves in shade. Neither touches what
 // the key light shows, so a lit surface keeps the colour its maker chose.
-vec3 stage_lights(vec3 base, vec3 normal, float lit) {
+vec3 stage_lights(vec3 normal, float lit) {
     float edge = clamp(dot(normal, f_back_toward.xyz) * 7.0 - 1.2, 0.0, 1.0);
     float fill = clamp(dot(normal, f_fill_toward.xyz), 0.0, 1.0) * (1.0 - lit);
-    return base * (f_back_color.rgb * edge + f_fill_color.rgb * fill);
+    return f_back_color.rgb * edge + f_fill_color.rgb * fill;
 }
 
 vec3 toon(vec3 base, vec3 normal, vec3 view, vec4 uv) {
@@ -64,7 +64,7 @@ vec3 toon(vec3 base, vec3 normal, vec3 view, vec4 uv) {
     vec3 direct = mix(shade, base, lit) * f_light_color.rgb;
     vec3 even = 0.5 * (f_sky.rgb + f_ground.rgb);
     vec3 around = mix(ambient(normal), even, m_outline.y);
-    vec3 color = direct + base * around + stage_lights(base, normal, lit);
+    vec3 color = direct + base * (around + stage_lights(normal, lit));
 
     vec3 rim = vec3(0.0);
     if (has(FLAG_MATCAP_TEXTURE)) {

@@ -79,7 +79,8 @@ class Culling:
         centres = (turn * self._centres).sum(axis=2) + moved[:, :, 3]
         stretch = np.sqrt((turn * turn).sum(axis=1).max(axis=1))
         reach = centres @ planes[:, :3].T + planes[:, 3] + (self._radii * stretch + _MARGIN)[:, None]
-        inside = (np.maximum.reduceat(reach, self._starts, axis=0) > 0).all(axis=1).tolist()
+        seen = np.asarray((np.maximum.reduceat(reach, self._starts, axis=0) > 0).all(axis=1))
+        inside: list[bool] = seen.tolist()
         out, first = [], 0
         for held in self._groups:
             last = first + len(held.ends)

@@ -36,15 +36,16 @@ DEFAULT = ROOT / "avatars" / "default.vrm"
 SIZE = 256
 BACKGROUND = (0.91, 0.89, 0.93, 1.0)
 MEAN, FAR, FAR_SHARE = 1.0, 32, 0.01
-"""The tolerance: mean difference of a channel in 1/255 over the picture, and the share of pixels off by more than ``FAR``.
-Versions of Mesa's llvmpipe differ by edges: a pixel here and there, far, and nothing over areas."""
+"""The tolerance: mean difference of a channel in 1/255 over the picture, and the share of pixels off by more than
+``FAR``. Versions of Mesa's llvmpipe differ by edges: a pixel here and there, far, and nothing over areas."""
 LARGEST = 40_000
 """Bytes of a stored picture."""
 
 VISEMES: dict[str, dict[str, float]] = {
     "aa": {"jawOpen": 0.75}, "ih": {"jawOpen": 0.2, "mouthStretchLeft": 0.6, "mouthStretchRight": 0.6},
     "ou": {"jawOpen": 0.2, "mouthPucker": 0.9, "mouthFunnel": 0.3},
-    "ee": {"jawOpen": 0.35, "mouthStretchLeft": 0.7, "mouthStretchRight": 0.7}, "oh": {"jawOpen": 0.5, "mouthFunnel": 0.8},
+    "ee": {"jawOpen": 0.35, "mouthStretchLeft": 0.7, "mouthStretchRight": 0.7},
+    "oh": {"jawOpen": 0.5, "mouthFunnel": 0.8},
 }  # fmt: skip
 EMOTIONS: dict[str, dict[str, float]] = {
     "happy": {"mouthSmileLeft": 0.9, "mouthSmileRight": 0.9, "cheekSquintLeft": 0.6, "cheekSquintRight": 0.6},
@@ -118,7 +119,8 @@ def made_metal() -> Avatar:
 
 def _hers(prefix: str, path: Path) -> dict[str, Golden]:
     found = {
-        f"{prefix}_neutral": Golden(path), f"{prefix}_bust": Golden(path, "bust"), f"{prefix}_full": Golden(path, "full"),
+        f"{prefix}_neutral": Golden(path), f"{prefix}_bust": Golden(path, "bust"),
+        f"{prefix}_full": Golden(path, "full"),
         f"{prefix}_left": Golden(path, "bust", yaw=0.7), f"{prefix}_back": Golden(path, "bust", yaw=2.8),
         f"{prefix}_blink": Golden(path, weights=(("eyeBlinkLeft", 1.0), ("eyeBlinkRight", 1.0))),
     }  # fmt: skip
