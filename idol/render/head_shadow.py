@@ -65,8 +65,8 @@ class HeadShadow:
         cheeks = points[(points[:, 1] > chin + 0.12 * size) & (points[:, 1] < chin + 0.5 * size)]
         if len(cheeks) < 3:
             return None
-        half = float(np.clip(np.percentile(np.abs(cheeks[:, 0] - bone[0]), 95), 0.2 * size, 0.55 * size))
-        front = float(np.clip(np.percentile(middle[:, 2], 90) - bone[2], 0.25 * size, 0.9 * size))
+        half = float(np.clip(_high(np.abs(cheeks[:, 0] - bone[0]), 0.95), 0.2 * size, 0.55 * size))
+        front = float(np.clip(_high(middle[:, 2], 0.9) - bone[2], 0.25 * size, 0.9 * size))
         tall, deep = 1.25 * half, 0.5 * (front + half)
         centre = np.asarray([bone[0], chin + tall, bone[2] + front - deep])
         radii = np.asarray([0.94 * half, tall, deep])
@@ -106,3 +106,8 @@ def _share(primitive: Primitive, joints: NDArray[np.bool_]) -> NDArray[np.float3
     """The part of each vertex's weight that ``joints`` (P,) carry, (V,)."""
     share: NDArray[np.float32] = (primitive.weights * joints[primitive.joints]).sum(axis=1, dtype=np.float32)
     return share
+
+
+def _high(values: F64, share: float) -> float:
+    """The value that ``share`` of ``values`` (N,) lie below, without strays. NumPy's own loads a whole package first."""
+    return float(np.sort(values)[round(share * (len(values) - 1))])

@@ -113,3 +113,12 @@ def test_the_draw_half_of_a_frame_costs_little(stage: OffscreenStage) -> None:
     stage.load(avatar)
     # Half of the budget of 3 ms for update and draw together.
     assert min(draw_seconds(stage, avatar) for _ in range(2)) < 0.0015
+
+
+def test_she_is_on_the_stage_soon(stage: OffscreenStage) -> None:
+    """From the file to the first picture, 480 x 480: processor time, so that a busy machine does not decide."""
+    started = time.process_time()
+    avatar = load_avatar(DEFAULT)
+    stage.load(avatar)
+    stage.picture(Camera.framed(avatar.framing, "bust"), (480, 480), BACKGROUND)
+    assert time.process_time() - started < 1.5
