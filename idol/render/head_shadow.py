@@ -109,5 +109,5 @@ def _share(primitive: Primitive, joints: NDArray[np.bool_]) -> NDArray[np.float3
 
 
 def _high(values: F64, share: float) -> float:
-    """The value that ``share`` of ``values`` (N,) lie below, without strays. NumPy's own loads a whole package first."""
+    """The value below which ``share`` of ``values`` (N,) lie. NumPy's own percentile loads a whole package first."""
     return float(np.sort(values)[round(share * (len(values) - 1))])
