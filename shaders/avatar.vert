@@ -6,6 +6,9 @@ layout(location = 3) in vec4 a_weights;
 layout(location = 4) in uvec4 a_joints;
 layout(location = 5) in vec4 a_color;
 layout(location = 6) in int a_slot;     // row of the blended morph offsets, -1 for none
+#ifdef HEAD_SHADOW
+layout(location = 7) in float a_receives;  // 0 on the head itself, 1 where its shadow may fall
+#endif
 
 uniform samplerBuffer u_palette;        // three texels (rows of a 3 x 4 matrix) per joint
 uniform samplerBuffer u_morphs;         // two texels (position, normal) per slot
@@ -14,6 +17,9 @@ out vec3 v_position;
 out vec3 v_normal;
 out vec4 v_uv;
 out vec4 v_color;
+#ifdef HEAD_SHADOW
+out vec4 v_shadow;                      // place in the head's shadow; share of it that counts
+#endif
 
 void add_joint(uint joint, float weight, inout vec4 x, inout vec4 y, inout vec4 z) {
     int base = int(joint) * 3;
@@ -40,22 +46,17 @@ void main() {
     v_uv = a_uv;
     v_color = a_color;
     v_normal = turned;
+#ifdef HEAD_SHADOW
+    vec4 place = vec4(world, 1.0);
+    v_shadow = vec4(dot(f_shadow_x, place), dot(f_shadow_y, place), dot(f_shadow_z, place), a_receives);
+#endif
 #ifdef OUTLINE
-    vec4 seen = f_view * vec4(world, 1.0);
+    // Metres at this depth for one height of the picture.
+    float height = 2.0 * -dot(vec4(f_view[0].z, f_view[1].z, f_view[2].z, f_view[3].z), vec4(world, 1.0)) / f_projection[1][1];
     // A line thinner than a pixel breaks into dashes where pixels have one sample.
-    float least = f_size.z / f_size.y;
-    float width = max(m_outline.x, has(FLAG_OUTLINE_SCREEN) ? least : 2.0 * least * -seen.z / f_projection[1][1]);
+    float width = max(has(FLAG_OUTLINE_SCREEN) ? m_outline.x * height : m_outline.x, f_size.z / f_size.y * height);
     if (has(FLAG_OUTLINE_TEXTURE)) {
-        width *= textureLod(u_outline_width, moved_uv(a_uv, m_outline_uv, m_outline_uv2), 0.0).g;
-    }
-    if (has(FLAG_OUTLINE_SCREEN)) {
-        vec4 clip = f_projection * seen;
-        vec2 side = mat2(f_projection) * (mat3(f_view) * turned).xy;
-        side = normalize(side * vec2(f_size.x / f_size.y, 1.0) + vec2(1e-9));
-        clip.xy += 2.0 * width * clip.w * side * vec2(f_size.y / f_size.x, 1.0);
-        v_position = world;
-        gl_Position = clip;
-        return;
+        width *= textureLod(u_outline_width, moved_uv(animated(a_uv), m_outline_uv, m_outline_uv2), 0.0).g;
     }
     world += turned * width;
 #endif

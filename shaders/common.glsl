@@ -9,7 +9,12 @@ layout(std140) uniform Frame {
     vec4 f_sky;            // ambient from above, linear
     vec4 f_ground;         // ambient from below, linear
     vec4 f_fill_toward;    // unit vector to the fill light
-    vec4 f_fill_color;     // linear; lights glTF materials only
+    vec4 f_fill_color;     // linear
+    vec4 f_back_toward;    // unit vector to the light behind her
+    vec4 f_back_color;     // linear
+    vec4 f_shadow_x;       // rows of a 3 x 4 matrix: world to the head's shadow, where the head is the unit disc of
+    vec4 f_shadow_y;       //   x and y and z counts away from the key light, in radii of the head
+    vec4 f_shadow_z;
 };
 
 layout(std140) uniform Material {
@@ -33,7 +38,9 @@ layout(std140) uniform Material {
 };
 
 // Every material has a program of its own kind: FLAGS (bits below), SHADING (0 unlit, 1 lit, 2 MToon), ALPHA (0 opaque,
-// 1 mask, 2 blend), RIM and TURNED_UV are constants, so what a material lacks costs nothing, also where the CPU draws.
+// 1 mask, 2 blend), RIM, TURNED_UV, HEAD_SHADOW (the head casts its shadow on it), COVERAGE (samples smooth masked edges)
+// and PLAIN_LINE (an outline that no light touches) are constants, so what a material lacks costs nothing, also where the
+// CPU draws.
 
 const uint FLAG_BASE_TEXTURE = 1u;
 const uint FLAG_SHADE_TEXTURE = 2u;
@@ -60,4 +67,18 @@ vec2 moved_uv(vec4 sets, vec4 a, vec4 b) {
 #else
     return sets.xy * a.zw + a.xy;
 #endif
+}
+
+// UV animation of MToon: about the middle of the picture, the way KHR_texture_transform turns, then scrolled.
+vec4 animated(vec4 uv) {
+    if (has(FLAG_SCROLLS)) {
+        float amount = f_eye.w;
+        if (has(FLAG_MASK_TEXTURE)) amount *= texture(u_mask, moved_uv(uv, m_mask_uv, m_mask_uv2)).b;
+        float angle = m_scroll.z * amount;
+        float c = cos(angle), s = sin(angle);
+        mat2 turn = mat2(c, -s, s, c);
+        uv.xy = turn * (uv.xy - 0.5) + 0.5 + m_scroll.xy * amount;
+        uv.zw = turn * (uv.zw - 0.5) + 0.5 + m_scroll.xy * amount;
+    }
+    return uv;
 }

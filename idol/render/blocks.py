@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from idol.avatar.expressions import MaterialChange
 from idol.avatar.model import Material, TextureUse
 
-FRAME_FLOATS = 16 + 16 + 8 * 4
+FRAME_FLOATS = 16 + 16 + 13 * 4
 MATERIAL_WORDS = 9 * 4 + 8 * 8
 
 BASE, SHADE, NORMAL, EMISSIVE, SHIFT, MATCAP, RIM, OUTLINE, MASK, OUTLINE_SCREEN, SCROLLS = (1 << k for k in range(11))
@@ -32,8 +32,9 @@ def texture_of(material: Material, field: str) -> TextureUse | None:
     return found
 
 
-def material_features(material: Material, rim: bool) -> tuple[str, ...]:
-    """What ``shaders/`` is specialised by for a material. ``rim``: an expression may give it a rim colour."""
+def material_features(material: Material, rim: bool, coverage: bool = True) -> tuple[str, ...]:
+    """What ``shaders/`` is specialised by for a material. ``rim``: an expression may give it a rim colour.
+    ``coverage``: there are several samples for a pixel, which smooth the edge of a mask."""
     flags = 0
     turned = False
     for _, field, bit, _ in TEXTURES:
@@ -50,6 +51,8 @@ def material_features(material: Material, rim: bool) -> tuple[str, ...]:
         out.append("RIM")
     if turned:
         out.append("TURNED_UV")
+    if coverage and material.alpha_mode == "MASK":
+        out.append("COVERAGE")
     return tuple(out)
 
 

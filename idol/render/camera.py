@@ -72,15 +72,13 @@ class Camera:
 
     def view(self) -> NDArray[np.float64]:
         """World to camera, (4, 4)."""
-        eye = self.eye
-        back = (eye - np.asarray(self.target)) / self.distance
-        right = np.cross([0.0, 1.0, 0.0], back)
-        right /= np.linalg.norm(right)
-        up = np.cross(back, right)
-        out = np.eye(4)
-        out[0, :3], out[1, :3], out[2, :3] = right, up, back
-        out[:3, 3] = -out[:3, :3] @ eye
-        return out
+        x, y, z = self.target
+        sy, cy, sp, cp = math.sin(self.yaw), math.cos(self.yaw), math.sin(self.pitch), math.cos(self.pitch)
+        # Rows: right, up, back; the target lies ``distance`` before the eye.
+        right, up, back = (cy, 0.0, -sy), (-sy * sp, cp, -cy * sp), (sy * cp, sp, cy * cp)
+        rows = [[a, b, c, -(a * x + b * y + c * z)] for a, b, c in (right, up, back)]
+        rows[2][3] -= self.distance
+        return np.asarray([*rows, [0.0, 0.0, 0.0, 1.0]])
 
     def projection(self, aspect: float) -> NDArray[np.float64]:
         """Camera to clip, (4, 4), OpenGL's depth -1..1."""

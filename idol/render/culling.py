@@ -41,14 +41,13 @@ class Groups:
 
     def visible(self, palette: NDArray[np.float32], planes: NDArray[np.float32]) -> list[Range]:
         """What to draw. ``palette`` (P, 3, 4) as vertices see it; ``planes`` (6, 4) of the view, inside positive."""
-        moved = palette[self.joints]
-        centres = np.einsum("sij,sj->si", moved[:, :, :3], self.centres) + moved[:, :, 3]
-        stretch = np.sqrt((moved[:, :, :3] ** 2).sum(axis=1).max(axis=1))
-        reach = centres @ planes[:, :3].T + planes[:, 3] + (self.radii * stretch + _MARGIN)[:, None]
-        inside = np.asarray((np.maximum.reduceat(reach, self.starts, axis=0) > 0).all(axis=1))
+        return Culling([self]).visible(palette, planes)[0]
+
+    def ranges(self, inside: list[bool]) -> list[Range]:
+        """The groups that are ``inside`` (G,), neighbours as one."""
         ranges: list[Range] = []
         first = 0
-        for end, seen in zip(self.ends.tolist(), inside.tolist(), strict=True):
+        for end, seen in zip(self.ends.tolist(), inside, strict=True):
             if seen:
                 if ranges and ranges[-1][0] + ranges[-1][1] == first:
                     ranges[-1] = (ranges[-1][0], end - ranges[-1][0])
@@ -56,6 +55,38 @@ class Groups:
                     ranges.append((first, end - first))
             first = end
         return ranges
+
+
+class Culling:
+    """The groups of several primitives, asked all at once: a frame pays for one pass over their spheres."""
+
+    def __init__(self, groups: list[Groups]) -> None:
+        self._groups = groups
+        if not groups:
+            return
+        self._joints = np.concatenate([held.joints for held in groups])
+        self._centres = np.concatenate([held.centres for held in groups])[:, None, :]
+        self._radii = np.concatenate([held.radii for held in groups])
+        firsts = np.cumsum([0, *(len(held.joints) for held in groups)])
+        self._starts = np.concatenate([held.starts + first for held, first in zip(groups, firsts, strict=False)])
+
+    def visible(self, palette: NDArray[np.float32], planes: NDArray[np.float32]) -> list[list[Range]]:
+        """What to draw of each primitive; see ``Groups.visible``."""
+        if not self._groups:
+            return []
+        moved = palette[self._joints]
+        turn = moved[:, :, :3]
+        centres = (turn * self._centres).sum(axis=2) + moved[:, :, 3]
+        stretch = np.sqrt((turn * turn).sum(axis=1).max(axis=1))
+        reach = centres @ planes[:, :3].T + planes[:, 3] + (self._radii * stretch + _MARGIN)[:, None]
+        seen = np.asarray((np.maximum.reduceat(reach, self._starts, axis=0) > 0).all(axis=1))
+        inside: list[bool] = seen.tolist()
+        out, first = [], 0
+        for held in self._groups:
+            last = first + len(held.ends)
+            out.append(held.ranges(inside[first:last]))
+            first = last
+        return out
 
 
 def group_triangles(primitive: Primitive) -> Groups | None:

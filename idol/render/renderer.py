@@ -14,7 +14,7 @@ from idol.avatar import Avatar
 from idol.avatar.expressions import MaterialChange
 from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, material_features, pack_material
 from idol.render.camera import Camera
-from idol.render.culling import Range, view_planes
+from idol.render.culling import Culling, Range, view_planes
 from idol.render.gl import GL, RenderError, check
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS, Lighting
 from idol.render.programs import FRAME_BINDING, MATERIAL_BINDING, MORPH_UNIT, PALETTE_UNIT, build_program
@@ -41,14 +41,18 @@ class AvatarRenderer:
         self._avatar: Avatar | None = None
         self._resources = Resources()
         self._programs: dict[tuple[str, ...], int] = {}
-        self._surfaces: list[int] = []
-        self._hulls: list[int] = []
         self._frame = np.zeros(FRAME_FLOATS, np.float32)
         self._revisions: list[int] = []
         self._changed: set[int] = set()
         self._opaque: list[Drawable] = []
         self._clear: list[Drawable] = []
+        self._sorted: set[tuple[int, int]] = set()
         self._visible: dict[int, list[Range]] = {}
+        self._culled: list[int] = []
+        self._culling = Culling([])
+        # What this frame has bound already.
+        self._used, self._dressed = 0, -1
+        self._bound: dict[int, int] = {}
 
     @property
     def avatar(self) -> Avatar | None:
@@ -84,9 +88,14 @@ class AvatarRenderer:
         for drawable in self._resources.drawables:
             if drawable.morph_buffer:
                 self._upload_morphs(avatar, drawable)
+        grouped = [(d.primitive, d.groups) for d in self._resources.drawables if d.groups is not None]
+        self._culled, self._culling = [number for number, _ in grouped], Culling([groups for _, groups in grouped])
         ordered = sorted(self._resources.drawables, key=lambda d: d.order)
         self._opaque = [d for d in ordered if d.order[0] < 2]
         self._clear = [d for d in ordered if d.order[0] >= 2]
+        held = [d.order for d in self._clear]
+        skinned = {d.order for d in self._clear if d.rigid is None}
+        self._sorted = {order for order in held if held.count(order) > 1} - skinned
         self._revisions = [-1] * len(avatar.blends)
 
     def _choose_programs(self, avatar: Avatar) -> None:
@@ -95,13 +104,15 @@ class AvatarRenderer:
             bind.material for item in avatar.data.expressions.values() for bind in item.colors
             if bind.field == "rimColor"
         }  # fmt: skip
-        self._surfaces, self._hulls = [], []
-        for i, material in enumerate(self._resources.materials):
-            features = material_features(material, i in rimmed)
-            self._surfaces.append(self._program(features))
-            outlined = material.outline_mode != "none" and material.outline_width > 0.0
-            self._hulls.append(self._program((*features, "OUTLINE")) if outlined else 0)
-        used = {*self._surfaces, *self._hulls}
+        used = set()
+        for drawable in self._resources.drawables:
+            material = self._resources.materials[drawable.material]
+            features = material_features(material, drawable.material in rimmed, coverage=not self._cheap)
+            drawable.surface = self._program((*features, "HEAD_SHADOW") if drawable.shadowed else features)
+            if material.outline_mode != "none" and material.outline_width > 0.0:
+                plain = material.outline_lighting_mix <= 0.0
+                drawable.hull = self._program((*features, "OUTLINE", *(("PLAIN_LINE",) if plain else ())))
+            used |= {drawable.surface, drawable.hull}
         for features, program in [*self._programs.items()]:
             if program not in used:
                 GL.glDeleteProgram(program)
@@ -153,6 +164,8 @@ class AvatarRenderer:
         GL.glDisable(GL.GL_FRAMEBUFFER_SRGB)
         GL.glActiveTexture(GL.GL_TEXTURE0 + PALETTE_UNIT)
         GL.glBindTexture(GL.GL_TEXTURE_BUFFER, self._resources.palette_texture)
+        self._used, self._dressed = 0, -1
+        self._bound.clear()
         for drawable in self._opaque:
             self._draw_one(drawable, outline=False)
         if self.outlines:
@@ -161,7 +174,7 @@ class AvatarRenderer:
         if self._clear:
             GL.glEnable(GL.GL_BLEND)
             GL.glBlendFuncSeparate(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
-            for drawable in self._clear:
+            for drawable in self._back_to_front(avatar, camera):
                 GL.glDepthMask(drawable.order[0] == 2)
                 self._draw_one(drawable, outline=False)
                 if self.outlines and drawable.order[0] == 2:
@@ -171,37 +184,62 @@ class AvatarRenderer:
         self._leave_clean()
         check("drawing the avatar")
 
+    def _back_to_front(self, avatar: Avatar, camera: Camera) -> list[Drawable]:
+        """What blends, in MToon's order. Parts of one queue that move whole are drawn from the farthest on, as three.js
+        does; those of a skinned body keep the file's order, which its maker saw."""
+        if not self._sorted:
+            return self._clear
+        away = camera.view()[2]
+
+        def depth(drawable: Drawable) -> tuple[int, int, float]:
+            if drawable.rigid is None or drawable.order not in self._sorted:
+                return (*drawable.order, 0.0)
+            joint, middle = drawable.rigid
+            return (*drawable.order, float(away[:3] @ (avatar.palette[joint] @ middle)))
+
+        return sorted(self._clear, key=depth)
+
     def _draw_one(self, drawable: Drawable, outline: bool) -> None:
+        program = drawable.hull if outline else drawable.surface
+        ranges = self._visible.get(drawable.primitive, ((0, drawable.count),))
+        if not program or not ranges:
+            return
         held = self._resources
         material = held.materials[drawable.material]
-        if outline:
-            if not self._hulls[drawable.material]:
-                return
-            GL.glEnable(GL.GL_CULL_FACE)
-            GL.glCullFace(GL.GL_FRONT)
-        elif material.double_sided:
+        if material.double_sided and not outline:
             GL.glDisable(GL.GL_CULL_FACE)
         else:
             GL.glEnable(GL.GL_CULL_FACE)
-            GL.glCullFace(GL.GL_BACK)
-        GL.glUseProgram((self._hulls if outline else self._surfaces)[drawable.material])
-        masked = material.alpha_mode == "MASK"
+            GL.glCullFace(GL.GL_FRONT if outline else GL.GL_BACK)
+        if program != self._used:
+            GL.glUseProgram(program)
+            self._used = program
+        masked = material.alpha_mode == "MASK" and not self._cheap
         if masked:
+            # The cut is in the coverage, so what is covered is opaque.
             GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
-        GL.glBindBufferRange(
-            GL.GL_UNIFORM_BUFFER, MATERIAL_BINDING, held.material_buffer,
-            drawable.material * held.material_stride, MATERIAL_WORDS * 4,
-        )  # fmt: skip
-        for unit, texture in held.units[drawable.material]:
-            GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
-            GL.glBindTexture(GL.GL_TEXTURE_2D, texture)
-        GL.glActiveTexture(GL.GL_TEXTURE0 + MORPH_UNIT)
-        GL.glBindTexture(GL.GL_TEXTURE_BUFFER, drawable.morph_texture)
+            GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_ONE)
+        if drawable.material != self._dressed:
+            self._dressed = drawable.material
+            GL.glBindBufferRange(
+                GL.GL_UNIFORM_BUFFER, MATERIAL_BINDING, held.material_buffer,
+                drawable.material * held.material_stride, MATERIAL_WORDS * 4,
+            )  # fmt: skip
+            for unit, texture in held.units[drawable.material]:
+                if self._bound.get(unit) != texture:
+                    self._bound[unit] = texture
+                    GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
+                    GL.glBindTexture(GL.GL_TEXTURE_2D, texture)
+        if self._bound.get(MORPH_UNIT) != drawable.morph_texture:
+            self._bound[MORPH_UNIT] = drawable.morph_texture
+            GL.glActiveTexture(GL.GL_TEXTURE0 + MORPH_UNIT)
+            GL.glBindTexture(GL.GL_TEXTURE_BUFFER, drawable.morph_texture)
         GL.glBindVertexArray(drawable.vertex_array)
-        for first, count in self._visible.get(drawable.primitive, ((0, drawable.count),)):
+        for first, count in ranges:
             GL.glDrawElements(GL.GL_TRIANGLES, count, GL.GL_UNSIGNED_INT, ctypes.c_void_p(first * 4))
         if masked:
             GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
+            GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_ONE)
 
     def _upload(self, avatar: Avatar, camera: Camera, width: int, height: int) -> None:
         held = self._resources
@@ -212,11 +250,7 @@ class AvatarRenderer:
         frame[0:16] = view.T.reshape(-1)
         frame[16:32] = projection.T.reshape(-1)
         planes = view_planes(view, projection)
-        self._visible = {
-            drawable.primitive: drawable.groups.visible(avatar.palette, planes)
-            for drawable in held.drawables
-            if drawable.groups is not None
-        }
+        self._visible = dict(zip(self._culled, self._culling.visible(avatar.palette, planes), strict=True))
         frame[32:35], frame[35] = camera.eye, avatar.time % 3600.0
         frame[36:39] = (width, height, 1.0 if self._cheap else 0.0)
         back = view[:3, :3].T
@@ -224,6 +258,10 @@ class AvatarRenderer:
         frame[40:43] = _toward(back, light.key_toward)
         frame[44:47], frame[48:51], frame[52:55] = light.key, light.sky, light.ground
         frame[56:59], frame[60:63] = _toward(back, light.fill_toward), light.fill
+        frame[64:67], frame[68:71] = _toward(back, light.back_toward), light.back
+        if held.shadow is not None:
+            rows = held.shadow.rows(avatar.skeleton.world[held.shadow.node], _toward(back, light.key_toward))
+            frame[72:84] = rows.reshape(-1)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, held.frame_buffer)
         GL.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, frame.nbytes, frame)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FRAME_BINDING, held.frame_buffer)
@@ -266,6 +304,7 @@ class AvatarRenderer:
 
 
 def _toward(camera_to_world: NDArray[np.float64], direction: tuple[float, float, float]) -> NDArray[np.float64]:
-    turned = camera_to_world @ np.asarray(direction)
-    unit: NDArray[np.float64] = turned / np.linalg.norm(turned)
+    x, y, z = direction
+    turned = camera_to_world @ (x, y, z)
+    unit: NDArray[np.float64] = turned / max((x * x + y * y + z * z) ** 0.5, 1e-9)
     return unit

@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar import Avatar
+from idol.avatar.framing import rest_positions
 from idol.avatar.model import Material, Primitive, Texture
 from idol.render.blocks import MATERIAL_WORDS, TEXTURES, pack_material, texture_of
 from idol.render.culling import Groups, group_triangles
 from idol.render.gl import GL
+from idol.render.head_shadow import HeadShadow
 
 _VERTEX = np.dtype(
     [
         ("position", np.float32, 3), ("normal", np.float32, 3), ("uv", np.float32, 4), ("weights", np.float32, 4),
-        ("joints", np.uint16, 4), ("color", np.uint8, 4), ("slot", np.int32),
+        ("joints", np.uint16, 4), ("color", np.uint16, 4), ("slot", np.int32), ("receives", np.float32),
     ]
 )  # fmt: skip
 
@@ -35,6 +37,13 @@ class Drawable:
     order: tuple[int, int]
     groups: Groups | None = None
     """For opaque ones: what need not be drawn when it is out of the picture."""
+    shadowed: bool = False
+    """The head's shadow may fall on it."""
+    rigid: tuple[int, NDArray[np.float64]] | None = None
+    """For a primitive that one joint moves: the joint and its middle, (x, y, z, 1)."""
+    surface: int = 0
+    hull: int = 0
+    """Programs; ``hull`` is 0 without an outline."""
 
 
 @dataclass(slots=True)
@@ -52,6 +61,7 @@ class Resources:
     material_buffer: int = 0
     material_stride: int = 0
     materials: list[Material] = field(default_factory=list)
+    shadow: HeadShadow | None = None
 
     @property
     def count(self) -> int:
@@ -106,9 +116,12 @@ def _build(out: Resources, avatar: Avatar, frame_bytes: int, cheap: bool) -> Non
     for i, material in enumerate(out.materials):
         blocks[i, :MATERIAL_WORDS] = pack_material(material)
     out.material_buffer = _buffer(out, GL.GL_UNIFORM_BUFFER, blocks, blocks.nbytes, GL.GL_DYNAMIC_DRAW)
+    out.shadow = HeadShadow.fit(avatar)
+    places = rest_positions(data, avatar.skeleton) if out.shadow is not None else []
     for number, primitive in enumerate(data.primitives):
         if primitive.drawn_third_person:
-            out.drawables.append(_drawable(out, avatar, number, primitive))
+            receives = None if out.shadow is None else out.shadow.receives(primitive, places[number])
+            out.drawables.append(_drawable(out, avatar, number, primitive, receives))
 
 
 def _buffer(out: Resources, target: int, content: NDArray[np.generic] | None, size: int, usage: int) -> int:
@@ -150,14 +163,21 @@ def _texture(out: Resources, texture: Texture, srgb: bool, cheap: bool) -> int:
     return name
 
 
-def _drawable(out: Resources, avatar: Avatar, number: int, primitive: Primitive) -> Drawable:
+def _drawable(
+    out: Resources, avatar: Avatar, number: int, primitive: Primitive, receives: NDArray[np.float32] | None
+) -> Drawable:
+    material = primitive.material if primitive.material >= 0 else len(out.materials) - 1
+    held_material = out.materials[material]
     blend = avatar.blends[number]
     vertices = np.zeros(len(primitive.positions), _VERTEX)
     vertices["position"], vertices["normal"] = primitive.positions, primitive.normals
     vertices["uv"][:, :2] = primitive.uv
     vertices["uv"][:, 2:] = primitive.uv if primitive.uv1 is None else primitive.uv1
     vertices["weights"], vertices["joints"] = primitive.weights, primitive.joints
-    vertices["color"] = 255 if primitive.colors is None else np.rint(primitive.colors.clip(0, 1) * 255)
+    # MToon ignores vertex colours (VRMC_materials_mtoon, Vertex Colors); files carry masks of other shaders in them.
+    plain = primitive.colors is None or held_material.shading == "mtoon"
+    vertices["color"] = 65535 if plain else np.rint(np.asarray(primitive.colors).clip(0, 1) * 65535)
+    vertices["receives"] = 0.0 if receives is None else receives
     vertices["slot"] = blend.slots
     array = int(GL.glGenVertexArrays(1))
     out.vertex_arrays.append(array)
@@ -167,7 +187,7 @@ def _drawable(out: Resources, avatar: Avatar, number: int, primitive: Primitive)
         (
             ("position", 3, GL.GL_FLOAT, False), ("normal", 3, GL.GL_FLOAT, False), ("uv", 4, GL.GL_FLOAT, False),
             ("weights", 4, GL.GL_FLOAT, False), ("joints", 4, GL.GL_UNSIGNED_SHORT, None),
-            ("color", 4, GL.GL_UNSIGNED_BYTE, True), ("slot", 1, GL.GL_INT, None),
+            ("color", 4, GL.GL_UNSIGNED_SHORT, True), ("slot", 1, GL.GL_INT, None), ("receives", 1, GL.GL_FLOAT, False),
         )
     ):  # fmt: skip
         held = _VERTEX.fields
@@ -177,8 +197,6 @@ def _drawable(out: Resources, avatar: Avatar, number: int, primitive: Primitive)
             GL.glVertexAttribIPointer(place, size, kind, _VERTEX.itemsize, offset)
         else:
             GL.glVertexAttribPointer(place, size, kind, normalised, _VERTEX.itemsize, offset)
-    material = primitive.material if primitive.material >= 0 else len(out.materials) - 1
-    held_material = out.materials[material]
     # The order of triangles is what is seen of transparent ones, so they stay as they are.
     groups = group_triangles(primitive) if held_material.alpha_mode == "OPAQUE" else None
     indices = primitive.indices if groups is None else groups.indices
@@ -190,5 +208,13 @@ def _drawable(out: Resources, avatar: Avatar, number: int, primitive: Primitive)
         layer = 2
     return Drawable(
         array, len(primitive.indices), material, texture, buffer, number, (layer, held_material.render_queue_offset),
-        groups,
+        groups, receives is not None and held_material.shading != "unlit", _rigid(primitive),
     )  # fmt: skip
+
+
+def _rigid(primitive: Primitive) -> tuple[int, NDArray[np.float64]] | None:
+    joint = int(primitive.joints[0, 0])
+    if (primitive.joints[:, 0] != joint).any() or (primitive.weights[:, 0] < 0.999).any():
+        return None
+    middle = (primitive.positions.min(axis=0) + primitive.positions.max(axis=0)) / 2
+    return joint, np.append(middle.astype(np.float64), 1.0)
