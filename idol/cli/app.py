@@ -11,8 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from idol.cli.backgrounds import BACKGROUND_HELP, UsageError, background_settings
 from idol.cli.log_file import log_to_file
 from idol.cli.screen import no_screen
+from idol.render.camera import FRAMINGS
+from idol.render.lighting import LIGHTINGS
 from idol.settings import Settings, data_dir, load_settings
 
 if TYPE_CHECKING:
@@ -32,6 +35,9 @@ log = logging.getLogger("idol")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--avatar", type=Path, metavar="F", help="a .vrm or .glb file for this run")
+    parser.add_argument("--framing", choices=FRAMINGS, help="where the camera begins, in place of where it was left")
+    parser.add_argument("--lighting", choices=tuple(LIGHTINGS), help="the light she begins in")
+    parser.add_argument("--background", metavar="B", help=f"for this run: {BACKGROUND_HELP}")
     parser.add_argument("--model", metavar="ID", help="language model: a catalogue id or an added model's name")
     parser.add_argument("--no-audio", action="store_true", help="no sound device; the clock runs as if there were one")
     parser.add_argument("--stage", action="store_true", help="show only her, no chat")
@@ -55,6 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
         settings.audio.output = "none"
     if arguments.avatar:
         settings.avatar.path = str(arguments.avatar)
+    if arguments.background:
+        try:
+            settings.avatar = background_settings(settings.avatar, arguments.background)
+        except UsageError as error:
+            print(error, file=sys.stderr)
+            return 2
     return _open(arguments, settings, kept, message)
 
 
@@ -166,6 +178,8 @@ def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.
             window.resize(width, height)
         except ValueError:
             print(f"--size is {arguments.size!r}; write it like 1280x720", file=sys.stderr)
+    window.stage.first_framing = arguments.framing
+    window.stage.first_lighting = arguments.lighting or ""
     window.set_stage(arguments.stage)
     if arguments.overlay:
         window.set_overlay(True)
