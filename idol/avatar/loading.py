@@ -33,8 +33,10 @@ def parse_avatar(content: bytes, name: str = "avatar") -> Avatar:
 def read_avatar(container: Container, name: str) -> AvatarData:
     """The avatar at rest as plain data."""
     try:
-        data = read_scene(container, name)
         extensions = container.json.child("extensions")
+        if extensions is not None and extensions.has("VRMC_vrm_animation"):
+            raise AvatarError(f"{name} is an animation (VRMA), not an avatar.", fix="Choose a .vrm or .glb file.")
+        data = read_scene(container, name)
         vrm1 = None if extensions is None else extensions.child("VRMC_vrm")
         vrm0 = None if extensions is None else extensions.child("VRM")
         if vrm1 is not None:
@@ -44,6 +46,7 @@ def read_avatar(container: Container, name: str) -> AvatarData:
         else:
             data.human_bones = guess_bones(data.node_names)
             data.meta.title = name
+            data.meta.copyright = container.json.need("asset").text("copyright")
     except RecursionError as error:
         raise AvatarError(f"{name} nests its JSON too deeply.") from error
     if not data.primitives:

@@ -236,12 +236,17 @@ class Constraint:
 
 @dataclass(slots=True)
 class Meta:
-    """Who made the avatar and what may be done with it. ``permissions`` in the file's own words."""
+    """Who made the avatar and what may be done with it, in the file's own words (``licence.describe_terms`` has plain
+    ones). ``spec`` says whose words: no VRM's, 0.x's or 1.0's."""
 
+    spec: Literal["", "0.x", "1.0"] = ""
     title: str = ""
     authors: tuple[str, ...] = ()
     version: str = ""
     licence: str = ""
+    copyright: str = ""
+    contact: str = ""
+    references: tuple[str, ...] = ()
     allow_redistribution: bool | None = None
     permissions: dict[str, str] = field(default_factory=dict)
 

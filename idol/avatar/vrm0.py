@@ -68,17 +68,20 @@ def _face_forward(data: AvatarData) -> None:
 def _meta(vrm: Cursor) -> Meta:
     meta = vrm.child("meta")
     if meta is None:
-        return Meta()
+        return Meta(spec="0.x")
     kept = (
         "allowedUserName", "violentUssageName", "sexualUssageName", "commercialUssageName", "otherPermissionUrl",
-        "otherLicenseUrl", "reference", "contactInformation",
+        "otherLicenseUrl",
     )  # fmt: skip
-    author = meta.text("author")
+    author, reference = meta.text("author"), meta.text("reference")
     return Meta(
+        spec="0.x",
         title=meta.text("title"),
         authors=(author,) if author else (),
         version=meta.text("version"),
         licence=meta.text("licenseName"),
+        contact=meta.text("contactInformation"),
+        references=(reference,) if reference else (),
         allow_redistribution=None,
         permissions={key: str(meta.raw(key))[:500] for key in kept if meta.raw(key)},
     )

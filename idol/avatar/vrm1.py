@@ -65,17 +65,21 @@ def apply_vrm1(data: AvatarData, vrm: Cursor, root: Cursor) -> None:
 def _meta(vrm: Cursor) -> Meta:
     meta = vrm.child("meta")
     if meta is None:
-        return Meta()
+        return Meta(spec="1.0")
     kept = (
         "avatarPermission", "commercialUsage", "creditNotation", "modification", "allowExcessivelyViolentUsage",
         "allowExcessivelySexualUsage", "allowPoliticalOrReligiousUsage", "allowAntisocialOrHateUsage",
-        "copyrightInformation", "otherLicenseUrl", "thirdPartyLicenses",
+        "otherLicenseUrl", "thirdPartyLicenses",
     )  # fmt: skip
     return Meta(
+        spec="1.0",
         title=meta.text("name"),
         authors=tuple(meta.texts("authors")),
         version=meta.text("version"),
         licence=meta.text("licenseUrl"),
+        copyright=meta.text("copyrightInformation"),
+        contact=meta.text("contactInformation"),
+        references=tuple(meta.texts("references")),
         allow_redistribution=meta.flag("allowRedistribution"),
         permissions={key: str(meta.raw(key))[:500] for key in kept if meta.has(key)},
     )
