@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_AVATAR = Path(__file__).parents[2] / "avatars" / "default.vrm"
 _EARLIER = 50
 """Lines of the kept chat that are shown at the start, with their answers; older ones stay on the disk."""
+_LONGEST_WAIT = 3000
+"""Milliseconds for which the engines wait for the avatar."""
 log = logging.getLogger("idol")
 
 
@@ -143,12 +145,29 @@ def _run(
     window.show()
     window.start()
     session = _Session(show, window, settings, arguments)
-    QTimer.singleShot(0, session.begin)
+    _begin_when_she_stands(window, session)
     if arguments.quit_after:
         QTimer.singleShot(round(arguments.quit_after * 1000), session.end)
     status = application.exec()
     session.close()
     return status
+
+
+def _begin_when_she_stands(window: MainWindow, session: _Session) -> None:
+    """Engines that load take every core: she comes first, as she takes a second and they take many."""
+    from PySide6.QtCore import QTimer
+
+    waiting = QTimer(window)
+    waiting.setSingleShot(True)
+    waiting.timeout.connect(session.begin)
+
+    def hurry() -> None:
+        if waiting.isActive():
+            waiting.start(0)
+
+    window.view.avatar_shown.connect(hurry)
+    window.view.gl_failed.connect(hurry)
+    waiting.start(_LONGEST_WAIT)
 
 
 def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.Namespace, message: str) -> MainWindow:

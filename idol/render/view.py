@@ -155,6 +155,12 @@ class AvatarView(QOpenGLWidget):
         self.viewpoint_changed.emit()
         self.update()
 
+    def settle(self) -> None:
+        """Tell of a move by hand now, when that is still to come."""
+        if self._turning.isActive():
+            self._turning.stop()
+            self.viewpoint_changed.emit()
+
     def turn_camera(self, yaw: float, pitch: float) -> None:
         """Around her, in radians."""
         self._move(self._viewpoint.orbited(yaw, pitch))

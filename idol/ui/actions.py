@@ -10,6 +10,13 @@ from PySide6.QtWidgets import QMenu, QWidget
 from idol.ui.strings import tr
 
 
+def with_key(text: str, key: str) -> str:
+    """A menu's title that Alt and ``key`` open: the letter is underlined in it, or stands behind a title without it."""
+    title = tr(text)
+    at = title.upper().find(key)
+    return f"{title}(&{key})" if at < 0 else f"{title[:at]}&{title[at:]}"
+
+
 def add_action(
     window: QWidget,
     menu: QMenu,

@@ -6,20 +6,23 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Qt, Signal
 
 from idol.avatar import Avatar, AvatarError, load_avatar
+from idol.avatar.card import read_card
 from idol.ui.stage_memory import file_key
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedAvatar:
-    """``key`` is the hash of the file; ``chosen`` says that the user asked for it, and not the program."""
+    """``key`` is the hash of the file; ``thumbnail`` RGBA (height, width, 4) where it has one."""
 
     path: Path
     key: str
     avatar: Avatar
-    chosen: bool
+    thumbnail: NDArray[np.uint8] | None
 
 
 class AvatarLoader(QObject):
@@ -37,7 +40,7 @@ class AvatarLoader(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._thread: threading.Thread | None = None
-        self._wanted: tuple[Path, bool] | None = None
+        self._wanted: Path | None = None
         self._turn = 0
         self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
 
@@ -46,10 +49,10 @@ class AvatarLoader(QObject):
         """A result is still to come."""
         return self._wanted is not None
 
-    def load(self, path: Path, *, chosen: bool) -> None:
+    def load(self, path: Path) -> None:
         """Begin; an earlier load that has not come to its end is dropped."""
         self._turn += 1
-        self._wanted = (path, chosen)
+        self._wanted = path
         self.busy.emit(path.name)
         if self._thread is None:
             self._start()
@@ -68,16 +71,15 @@ class AvatarLoader(QObject):
 
     def _start(self) -> None:
         assert self._wanted is not None
-        path, chosen = self._wanted
         self._thread = threading.Thread(
-            target=self._run, args=(self._turn, path, chosen), name="idol-avatar", daemon=True
+            target=self._run, args=(self._turn, self._wanted), name="idol-avatar", daemon=True
         )  # fmt: skip
         self._thread.start()
 
-    def _run(self, turn: int, path: Path, chosen: bool) -> None:
+    def _run(self, turn: int, path: Path) -> None:
         result: LoadedAvatar | str
         try:
-            result = LoadedAvatar(path, file_key(path), load_avatar(path), chosen)
+            result = LoadedAvatar(path, file_key(path), load_avatar(path), read_card(path).thumbnail)
         except AvatarError as error:
             result = str(error)
         except OSError as error:
@@ -94,9 +96,7 @@ class AvatarLoader(QObject):
             if self._wanted is not None:
                 self._start()
             return
-        assert self._wanted is not None
-        path, _ = self._wanted
-        self._wanted = None
+        path, self._wanted = self._wanted, None
         self.busy.emit("")
         if isinstance(result, str):
             self.failed.emit(path, result)

@@ -9,14 +9,15 @@ from PySide6.QtCore import QEvent, QMimeData, QObject
 from PySide6.QtGui import QAction, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from idol.avatar import AvatarError
-from idol.avatar.container import read_container
+from idol.avatar.card import read_card
 from idol.render.background_file import ENDINGS
 from idol.ui.avatar_stage import AvatarStage
 from idol.ui.backgrounds import Backgrounds
 from idol.ui.strings import tr
 
 AVATAR_ENDINGS = (".vrm", ".glb")
+_LONGEST = 60
+"""Letters of an entry; titles are strangers' words."""
 
 
 class AvatarMenu:
@@ -55,7 +56,9 @@ class AvatarMenu:
             self._stage.open(Path(name), keep=True)
 
     def _add(self, text: str, path: Path) -> QAction:
-        action = QAction(text.replace("&", "&&"), self._menu, checkable=True)
+        shown = " ".join(text.split())
+        shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+        action = QAction(shown.replace("&", "&&"), self._menu, checkable=True)
         action.setChecked(self._stage.path == path)
         action.setToolTip(str(path))
         action.triggered.connect(partial(self._open, path))
@@ -71,23 +74,10 @@ class AvatarMenu:
             changed = path.stat().st_mtime
             known = self._titles.get(path)
             if known is None or known[0] != changed:
-                known = self._titles[path] = (changed, _title_in(path))
+                known = self._titles[path] = (changed, read_card(path, picture=False).title)
         except OSError:
             return path.stem
         return known[1] or path.stem
-
-
-def _title_in(path: Path) -> str:
-    try:
-        extensions = read_container(path).json.child("extensions")
-    except AvatarError:
-        return ""
-    for name, key in (("VRMC_vrm", "name"), ("VRM", "title")):
-        held = None if extensions is None else extensions.child(name)
-        meta = None if held is None else held.child("meta")
-        if meta is not None:
-            return meta.text(key)
-    return ""
 
 
 class DropDoor(QObject):

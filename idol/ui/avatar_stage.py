@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from idol.avatar.licence import Terms, describe_terms
 from idol.render import AvatarView
 from idol.render.camera import FramingName
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
@@ -16,7 +17,7 @@ from idol.render.viewpoint import Viewpoint
 from idol.ui.avatar_loader import AvatarLoader, LoadedAvatar
 from idol.ui.stage_memory import StageMemory
 from idol.ui.strings import tr
-from idol.ui.terms_dialog import TermsDialog, terms_key, terms_text
+from idol.ui.terms_dialog import TermsDialog, terms_key
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class AvatarStage(QObject):
         super().__init__(window)
         self._window = window
         self._view = view
-        self._default = default
+        self._default = default.absolute()
         self._memory = memory
         self._keep_path = keep_path
         self._say = say
@@ -77,7 +78,7 @@ class AvatarStage(QObject):
         return self._memory
 
     def comes_along(self, path: Path) -> bool:
-        return path.absolute().parent == self._default.absolute().parent
+        return path.parent == self._default.parent
 
     def open(self, path: Path, *, keep: bool = False, trusted: bool = False) -> None:
         """Load ``path`` and put it on stage; what is there stays until then, and when it cannot be loaded.
@@ -85,21 +86,24 @@ class AvatarStage(QObject):
         ``keep`` makes it the avatar of the next start too. ``trusted``: the user has named it in this run's command, so
         that its terms are only logged, not asked about.
         """
+        path = path.absolute()
         self._close_dialog()
         self._keep = keep
         self._trusted = path if trusted else None
-        self.loader.load(path, chosen=keep)
+        self.loader.load(path)
 
     def show_terms(self) -> None:
         """Of the avatar on stage."""
         if self._shown is not None:
             self._close_dialog()
-            self.dialog = TermsDialog(self._window, self._shown.avatar, self._shown.path, ask=False)
+            shown, terms = self._shown, describe_terms(self._shown.avatar.data.meta)
+            self.dialog = TermsDialog(self._window, terms, shown.path, shown.thumbnail, ask=False)
+            self.dialog.finished.connect(self._close_dialog)
             self.dialog.open()
 
     def close(self) -> None:
         self._close_dialog()
-        self._remember()
+        self._view.settle()
         self.loader.close()
 
     def _close_dialog(self) -> None:
@@ -118,27 +122,27 @@ class AvatarStage(QObject):
         """The default idol, when nobody is on stage."""
         if self._shown is None and not self.loader.loading:
             self._keep = False
-            self.loader.load(self._default, chosen=False)
+            self.loader.load(self._default)
 
     def _on_loaded(self, loaded: LoadedAvatar) -> None:
-        terms = terms_key(loaded.avatar)
-        if self.comes_along(loaded.path) or self._memory.accepted(loaded.key, loaded.path, terms):
+        terms = describe_terms(loaded.avatar.data.meta)
+        if self.comes_along(loaded.path) or self._memory.accepted(loaded.key, loaded.path, terms_key(terms)):
             self._place(loaded)
         elif self._trusted == loaded.path:
-            log.info("%s", terms_text(loaded.avatar))
+            log.info("the terms of %s:\n%s", loaded.path, "\n".join(terms.lines()))
             self._place(loaded)
         else:
             self._ask(loaded, terms)
 
-    def _ask(self, loaded: LoadedAvatar, terms: str) -> None:
+    def _ask(self, loaded: LoadedAvatar, terms: Terms) -> None:
         keep = self._keep
-        self.dialog = dialog = TermsDialog(self._window, loaded.avatar, loaded.path, ask=True)
+        self.dialog = dialog = TermsDialog(self._window, terms, loaded.path, loaded.thumbnail, ask=True)
 
         def use() -> None:
             self._close_dialog()
             self._keep = keep
             self.loader.cancel()
-            self._place(loaded, terms)
+            self._place(loaded, terms_key(terms))
 
         dialog.accepted.connect(use)
         dialog.rejected.connect(self._close_dialog)
@@ -146,10 +150,9 @@ class AvatarStage(QObject):
         self._ensure_someone()
 
     def _place(self, loaded: LoadedAvatar, terms: str = "") -> None:
-        self._remember()
-        viewpoint, lighting = (
-            self._memory.viewpoint(loaded.key, loaded.path), self._memory.lighting(loaded.key, loaded.path),
-        )  # fmt: skip
+        self._view.settle()
+        viewpoint = self._memory.viewpoint(loaded.key, loaded.path)
+        lighting = self._memory.lighting(loaded.key, loaded.path)
         if self._shown is None and self.first_framing is not None:
             viewpoint = Viewpoint(self.first_framing)
         if self._shown is None and self.first_lighting:
@@ -157,9 +160,10 @@ class AvatarStage(QObject):
         self._view.set_lighting(lighting if lighting in LIGHTINGS else DEFAULT_LIGHTING)
         self._view.set_avatar(loaded.avatar, viewpoint or Viewpoint())
         self._shown = loaded
-        self._write(lambda: self._memory.use(loaded.key, loaded.path, loaded.avatar.title, terms))
+        title = describe_terms(loaded.avatar.data.meta).title
+        self._write(lambda: self._memory.use(loaded.key, loaded.path, title, terms))
         if self._keep:
-            self._keep_path("" if loaded.path == self._default else str(loaded.path.absolute()))
+            self._keep_path("" if loaded.path == self._default else str(loaded.path))
         self.placed.emit()
 
     def _remember(self) -> None:

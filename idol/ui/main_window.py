@@ -36,7 +36,7 @@ from idol.show.interface import (
     TurnEnded,
     TurnStarted,
 )
-from idol.ui.actions import add_action
+from idol.ui.actions import add_action, with_key
 from idol.ui.avatar_menu import AvatarMenu, DropDoor
 from idol.ui.avatar_stage import AvatarStage
 from idol.ui.backgrounds import Backgrounds
@@ -111,6 +111,7 @@ class MainWindow(QMainWindow):
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(1)
         self.chat.setMinimumWidth(260)
+        self.chat.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)  # a clear window would show through it
         self.setCentralWidget(self._splitter)
         self._build_status()
         self.stage = AvatarStage(
@@ -192,12 +193,12 @@ class MainWindow(QMainWindow):
         bar.addPermanentWidget(volume)
 
     def _build_menus(self) -> None:
-        file = self.menuBar().addMenu(tr("File"))
+        file = self.menuBar().addMenu(with_key("File", "F"))
         self.avatars = AvatarMenu(self, file.addMenu(tr("Avatars")), self.stage)
         add_action(self, file, "Open avatar…", self.avatars.choose, QKeySequence.StandardKey.Open)
         file.addSeparator()
         add_action(self, file, "Quit", self.close, QKeySequence.StandardKey.Quit)
-        view = self.menuBar().addMenu(tr("View"))
+        view = self.menuBar().addMenu(with_key("View", "V"))
         self._stage_only = add_action(self, view, "Stage only", self._set_stage, "F11", checkable=True)
         self._overlay_action = add_action(self, view, "Overlay", self._set_overlay, "F3", checkable=True)
         self._overlay_action.setChecked(self._settings.ui.overlay)
@@ -208,17 +209,17 @@ class MainWindow(QMainWindow):
         self.backgrounds.build(view.addMenu(tr("Background")))
         view.addSeparator()
         add_action(self, view, "About this avatar…", self.stage.show_terms)
-        chat = self.menuBar().addMenu(tr("Chat"))
+        chat = self.menuBar().addMenu(with_key("Chat", "C"))
         add_action(self, chat, "Stop", self._cancel)
         add_action(self, chat, "Start a new conversation", self._start_anew)
-        self._voice_menu = self.menuBar().addMenu(tr("Voice"))
+        self._voice_menu = self.menuBar().addMenu(with_key("Voice", "O"))
         self._voice_menu.aboutToShow.connect(self._fill_voices)
-        self._model_menu = self.menuBar().addMenu(tr("Mind"))
+        self._model_menu = self.menuBar().addMenu(with_key("Mind", "M"))
         self.mind = ModelMenu(
             self._model_menu, self._show, self._kept, self._models or list,
             say=lambda text: self.chat.add_notice(text), save=self._save,
         )  # fmt: skip
-        about = self.menuBar().addMenu(tr("Help"))
+        about = self.menuBar().addMenu(with_key("Help", "H"))
         add_action(self, about, "About", self._about)
 
     def _fill_voices(self) -> None:
@@ -247,13 +248,23 @@ class MainWindow(QMainWindow):
         """The window's own ground clear, so that the desktop and captures see through where the view is clear."""
         if on == self.testAttribute(Qt.WidgetAttribute.WA_TranslucentBackground):
             return
-        shown, place = self.isVisible(), self.saveGeometry()
+        made, shown = self.windowHandle() is not None, self.isVisible()
+        place, sizes, focus = self.saveGeometry(), self._splitter.sizes(), self.focusWidget()
+        if made:  # the alpha channel is a window's from its beginning: make it anew, and the view's context with it
+            self.hide()
+            self.view.setParent(None)
+            self.destroy()
         self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground, on)
         self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground, on)
-        if shown:  # the alpha channel is the window's from its beginning: make it anew
-            self.setWindowFlags(self.windowFlags())
+        if made:
+            self._splitter.insertWidget(0, self.view)
+            self._splitter.setStretchFactor(0, 1)
+            self._splitter.setSizes(sizes)
+            self.view.show()
             self.restoreGeometry(place)
-            self.show()
+            self.setVisible(shown)
+            if focus is not None:
+                focus.setFocus()
         if on:
             QTimer.singleShot(0, self, self._look_through)
 

@@ -87,8 +87,8 @@ class StageMemory:
             self.trouble = f"{self._path} has {wrong} wrong entries; the stage forgets these. The log says more."
 
     def find(self, key: str, path: Path) -> AvatarEntry | None:
-        """The entry of this very file, or of an earlier one in its place."""
-        place = str(path.absolute())
+        """``path`` is absolute, here and below. The entry of this very file, or of an earlier one in its place."""
+        place = str(path)
         return next((entry for entry in self._entries if entry.key == key), None) or next(
             (entry for entry in self._entries if entry.path == place), None
         )
@@ -114,7 +114,7 @@ class StageMemory:
 
     def use(self, key: str, path: Path, title: str, terms: str = "") -> None:
         """It is on stage now; ``terms`` when the user has just accepted them."""
-        place = str(path.absolute())
+        place = str(path)
         old = self.find(key, path)
         entry = old.model_copy(deep=True) if old is not None else AvatarEntry(key=key)
         entry.key, entry.path, entry.title = key, place, title[:200]

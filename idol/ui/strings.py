@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale
 
+from idol.ui.strings_terms import TERMS
+
 _TABLE: dict[str, tuple[str, str]] = {
+    **TERMS,
     "Say something to her…": ("对她说点什么……", "話しかけてみて……"),
     "Send": ("发送", "送信"),
     "Stop": ("停止", "停止"),
@@ -69,7 +72,6 @@ _TABLE: dict[str, tuple[str, str]] = {
         "使えます。そうでなければコンポジターを起動するか、グリーンバックなどを選んでください。",
     ),
     "What the stage remembers could not be saved": ("无法保存舞台的记录", "ステージの記録を保存できませんでした"),
-    "Use": ("使用", "使う"),
     "Close": ("关闭", "閉じる"),
     "About this avatar": ("关于此角色", "このアバターについて"),
     "Voice": ("声音", "声"),
