@@ -89,13 +89,14 @@ def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, mes
     from idol.cli.one_window import OneWindow
     from idol.render.hidden_context import window_samples
     from idol.render.surface_format import gl_format
-    from idol.ui.strings import choose_language
+    from idol.ui.strings import choose_language, translate_dialogs
     from idol.ui.style import apply_style
 
     application = QApplication.instance() or QApplication([sys.argv[0]])
     assert isinstance(application, QApplication)
     application.setApplicationName("Idol")
     choose_language(settings.ui.language)
+    translate_dialogs(application)
     apply_style(application)
     QSurfaceFormat.setDefaultFormat(gl_format(window_samples()))
     alone = OneWindow(data_dir())

@@ -434,9 +434,9 @@ class MainWindow(QMainWindow):
             self.clock.stop()
             self._slow.stop()
             self._bridge.close()
+            self.hide()  # gone at once, even while an engine ends its last step
             self.stage.close()
             self.backgrounds.close()
-            self.hide()  # gone at once, even while an engine ends its last step
             started = time.monotonic()
             try:
                 self._show.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLocale
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 from idol.ui.strings_terms import TERMS
 
@@ -107,6 +107,14 @@ def choose_language(name: str) -> None:
     if name == "auto":
         name = QLocale.system().name()[:2]
     _chosen = name if name in ("zh", "ja") else "en"
+
+
+def translate_dialogs(application: QCoreApplication) -> None:
+    """Qt's own dialogues, for files and colours, speak the chosen language too, where Qt came with it."""
+    name = {"zh": "qtbase_zh_CN", "ja": "qtbase_ja"}.get(_chosen)
+    translator = QTranslator(application)
+    if name and translator.load(name, QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
+        application.installTranslator(translator)
 
 
 def tr(text: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -196,6 +198,23 @@ def test_the_window_lives_while_an_avatar_loads_and_a_cancelled_one_never_comes(
     qtbot.waitUntil(lambda: window.view.avatar is not before)
     assert title(window) == "SimpleMorph" and started == ["debug_robot_vrm1.vrm", DEFAULT.name]
     assert load_settings()[0].avatar.path == ""
+
+
+def test_who_has_left_the_stage_is_gone(qtbot: QtBot, make: Make, home: Path, mine: Path) -> None:
+    window = make()
+    window.stage.open(mine)
+    asked(qtbot, window)
+    window.stage.dialog.use.click()  # type: ignore[union-attr]
+    left = [weakref.ref(window.view.avatar)]
+    for name in ("debug_robot_vrm1.vrm", DEFAULT.name, "debug_robot_vrm1.vrm"):
+        before = window.view.avatar
+        window.stage.open(home / name)
+        qtbot.waitUntil(lambda before=before: window.view.avatar is not before)
+        left.append(weakref.ref(before))
+        del before
+    qtbot.wait(10)  # the dialogue is deleted later
+    gc.collect()
+    assert [reference() for reference in left] == [None] * 4
 
 
 def test_what_cannot_be_loaded_names_the_place_and_the_old_one_stays(qtbot: QtBot, make: Make, mine: Path) -> None:

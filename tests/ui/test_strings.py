@@ -8,6 +8,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QTranslator
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from idol.avatar.licence import describe_terms
@@ -85,3 +87,17 @@ def test_titles_have_a_key_in_every_language(language: str) -> None:
     finally:
         strings.choose_language("en")
     assert with_key("Voice", "O") == "V&oice"
+
+
+def test_qts_own_dialogues_are_translated(qapp: QApplication) -> None:
+    before = set(qapp.children())
+    try:
+        strings.choose_language("ja")
+        strings.translate_dialogs(qapp)
+        assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "キャンセル"
+    finally:
+        strings.choose_language("en")
+        for made in set(qapp.children()) - before:
+            if isinstance(made, QTranslator):
+                qapp.removeTranslator(made)
+    assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
