@@ -20,6 +20,9 @@ SAMPLE_RATE = 24_000
 FRAME_SECONDS = 1 / 30
 """Spacing of face frames and of the frame clock, in seconds (33 ms)."""
 
+GESTURE_LEAD = 0.22
+"""Seconds in which a talking hand rises to a beat: so far ahead it must hear the speech."""
+
 Language = Literal["en", "zh", "ja"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 
@@ -168,6 +171,23 @@ class FaceFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyMotion:
+    """What the body does, for one picture.
+
+    ``weight`` -1..1: which leg carries her, 1 for her left. ``lean`` -1..1: hips back or forward. ``hands``: how far
+    (left, right) hand is raised to talk with, 0..1; ``beats``: how high each is in a beat, 0..1. ``gesture``: the name
+    of one to make, begun when ``gesture_id`` changes; an empty name with a new id lets go of the one that runs.
+    """
+
+    weight: float = 0.0
+    lean: float = 0.0
+    hands: tuple[float, float] = (0.0, 0.0)
+    beats: tuple[float, float] = (0.0, 0.0)
+    gesture: str = ""
+    gesture_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class FacePose:
     """Everything the avatar needs for one picture.
 
@@ -184,6 +204,7 @@ class FacePose:
     breath: float = 0.0
     emotion: Emotion = "neutral"
     speaking: bool = False
+    motion: BodyMotion = BodyMotion()
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,4 +350,14 @@ class FacePlanner(Protocol):
 class FaceMixer(Protocol):
     """Speech weights, emotion and idle life into one pose (idol.face). Used from the main thread, once a frame."""
 
-    def mix(self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool) -> FacePose: ...
+    def mix(
+        self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool,
+        clause: int = -1, ahead: Weights | None = None,
+    ) -> FacePose:  # fmt: skip
+        """``clause`` tells clauses apart while one sounds (any number, -1 for none); ``ahead`` are the speech's
+        weights ``GESTURE_LEAD`` s from now, so that hands can meet a stress."""
+        ...
+
+    def cut(self) -> None:
+        """Her words were cut short (any thread)."""
+        ...

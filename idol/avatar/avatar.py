@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar import arkit
+from idol.avatar.animation_player import AvatarMotion, BodyPose
 from idol.avatar.constraints import Constraints
 from idol.avatar.expressions import MOUTH, Expressions, MaterialChange
 from idol.avatar.framing import Framing, measure
@@ -18,6 +19,7 @@ from idol.avatar.gaze import Gaze
 from idol.avatar.model import AvatarData
 from idol.avatar.morphs import MorphBlend
 from idol.avatar.posing import Poser
+from idol.avatar.rig import Rig
 from idol.avatar.rotation import head_turn, to_matrix
 from idol.avatar.skeleton import Skeleton
 from idol.avatar.springs import Springs
@@ -53,7 +55,9 @@ class Avatar:
         self.gaze = Gaze(data, self.expressions, bool(self._has[arkit.LOOK_INDEX].any()))
         self._constraints = Constraints(data, self.skeleton)
         self._springs = Springs(data, self.skeleton)
-        self._poser = Poser(data, self.skeleton)
+        rig = Rig(data, self.skeleton)
+        self._poser = Poser(data, self.skeleton, rig)
+        self.motion = AvatarMotion(data, self.skeleton, rig, self._poser.stance)
         self._palette_nodes = data.palette_nodes.astype(np.int64)
         self._inverse = data.palette_inverse.astype(np.float64)
         self.palette: NDArray[np.float32] = np.zeros((len(self._palette_nodes), 3, 4), np.float32)
@@ -108,11 +112,17 @@ class Avatar:
         dt = min(max(dt, 0.0), 1.0) if math.isfinite(dt) else 0.0
         self.time += dt
         self.skeleton.translations[:] = self.skeleton.rest_translations
-        self._poser.apply(pose)
+        body = self.motion.update(pose.motion, dt)
+        self._poser.apply(pose, body)
         face = np.nan_to_num(np.asarray(pose.weights, np.float32), nan=0.0).clip(0.0, 1.0)
-        asked, direct = self._ask(pose, face, dt)
+        gaze = _gaze(pose, body)
+        asked, direct = self._ask(pose, gaze, face, dt)
+        for name, weight in body.expressions.items():
+            if name in self.expressions.index:
+                i = self.expressions.index[name]
+                asked[i] = min(asked[i] + weight, 1.0)
         before, left = self.expressions.resolve(asked)
-        self.gaze.apply(pose.gaze, self._poser, asked, left["look_at"])
+        self.gaze.apply(gaze, self._poser, asked, left["look_at"])
         weights, left = self.expressions.resolve(asked) if self.gaze.kind == "expression" else (before, left)
         self.effective = weights
         self._morph(weights, direct, left)
@@ -141,13 +151,13 @@ class Avatar:
         return turn
 
     def _ask(
-        self, pose: FacePose, face: NDArray[np.float32], dt: float
+        self, pose: FacePose, gaze: tuple[float, float], face: NDArray[np.float32], dt: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """Asked expression weights, and the 52 weights that go to morphs directly."""
         index = self.expressions.index
         asked = np.zeros(len(index))
         if self.gaze.kind == "shapes":
-            self.gaze.shapes(pose.gaze, face)
+            self.gaze.shapes(gaze, face)
         else:
             # Bones or look expressions carry the gaze; the shapes would double it.
             face[arkit.LOOK_INDEX] = 0.0
@@ -242,3 +252,11 @@ class Avatar:
             item.override_mouth != "none" or bool((self.expressions.matrix[i][lips] > 0).any())
             for i, item in enumerate(self.expressions.items)
         ]
+
+
+def _gaze(pose: FacePose, body: BodyPose) -> tuple[float, float]:
+    """Her own gaze, or that of an animation that moves the eyes."""
+    if not body.gaze_weight:
+        return pose.gaze
+    own, share = pose.gaze, body.gaze_weight
+    return own[0] + (body.gaze[0] - own[0]) * share, own[1] + (body.gaze[1] - own[1]) * share

@@ -11,7 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from idol.avatar.animation_player import BodyPose
 from idol.avatar.model import AvatarData
+from idol.avatar.rig import ROW, Rig, still
 from idol.avatar.rotation import Quaternion, about_one, head_turn_one, multiply_one
 from idol.avatar.skeleton import Skeleton
 from idol.seams import FacePose
@@ -27,10 +29,11 @@ _STANDS_IN = {"upperChest": "chest", "chest": "spine", "neck": "head", "spine": 
 
 
 class Poser:
-    """Writes human bone rotations into a skeleton."""
+    """Writes human bone rotations into a skeleton. ``stance`` (55, 4) is how she stands, by row of ``BONES``."""
 
-    def __init__(self, data: AvatarData, skeleton: Skeleton) -> None:
+    def __init__(self, data: AvatarData, skeleton: Skeleton, rig: Rig) -> None:
         self._skeleton = skeleton
+        self._rig = rig
         self._bones = data.human_bones
         self._before: dict[str, tuple[Quaternion, Quaternion]] = {}
         for name, node in self._bones.items():
@@ -40,14 +43,10 @@ class Poser:
             self._before[name] = ((-x, -y, -z, w), multiply_one((x, y, z, w), rest))
         self._head_shares = self._shares(HEAD_SHARES)
         self._body_shares = self._shares(BODY_SHARES)
-        self._stance = self._relaxed_arms()
-        self._shoulders = {
-            name: self._stance.pop(name, about_one(2, 0.0))
-            for name in ("leftShoulder", "rightShoulder")
-            if name in self._bones
-        }
-        for name, turn in self._stance.items():
-            self.turn(name, turn)
+        self._shoulders = [name for name in ("leftShoulder", "rightShoulder") if name in self._bones]
+        self.stance = still()
+        for name, turn in self._relaxed_arms().items():
+            self.stance[ROW[name]] = turn
 
     def _shares(self, wanted: dict[str, float]) -> dict[str, float]:
         """The shares over the bones that are there: one that is missing hands its share to the next one down."""
@@ -95,33 +94,42 @@ class Poser:
     def turns_head(self) -> bool:
         return "head" in self._bones
 
-    def apply(self, pose: FacePose) -> None:
-        """Head, neck, chest, shoulders and spine for one frame."""
+    def apply(self, pose: FacePose, body: BodyPose) -> None:
+        """Write ``body``, with the turns of head, neck, chest, shoulders and spine that ``pose`` asks for on top."""
         yaw, pitch, roll = _bounded(pose.head, 1.2)
-        body = _bounded(pose.body, 0.8)
+        upper = _bounded(pose.body, 0.8)
         breath = min(max(pose.breath, 0.0), 1.0) if math.isfinite(pose.breath) else 0.0
-        turns: dict[str, list[float]] = {}
+        asked: dict[str, list[float]] = {}
         for bone, share in self._head_shares.items():
-            held = turns.setdefault(bone, [0.0, 0.0, 0.0])
+            held = asked.setdefault(bone, [0.0, 0.0, 0.0])
             # The chest follows a turn of the head but not its nod.
             nod = share if bone in ("head", "neck") or "neck" not in self._head_shares else share * 0.3
             held[0] += yaw * share
             held[1] += pitch * nod
             held[2] += roll * share
         for bone, share in self._body_shares.items():
-            held = turns.setdefault(bone, [0.0, 0.0, 0.0])
+            held = asked.setdefault(bone, [0.0, 0.0, 0.0])
             for k in range(3):
-                held[k] += body[k] * share
+                held[k] += upper[k] * share
         chest = "upperChest" if "upperChest" in self._bones else "chest"
-        if chest in turns:
-            turns[chest][1] += math.radians(1.3) * breath
-            if "neck" in turns:
-                turns["neck"][1] -= math.radians(1.0) * breath
-        for bone, (a, b, c) in turns.items():
-            self.turn(bone, head_turn_one(a, b, c))
-        for bone, rest in self._shoulders.items():
-            sign = 1.0 if bone.startswith("left") else -1.0
-            self.turn(bone, multiply_one(about_one(2, sign * math.radians(1.4) * breath), rest))
+        if chest in asked:
+            asked[chest][1] += math.radians(1.3) * breath
+            if "neck" in asked:
+                asked["neck"][1] -= math.radians(1.0) * breath
+        turns = body.turns
+        for bone, (a, b, c) in asked.items():
+            if a or b or c:
+                self._add(turns, bone, head_turn_one(a, b, c))
+        if breath:
+            for bone in self._shoulders:
+                sign = 1.0 if bone.startswith("left") else -1.0
+                self._add(turns, bone, about_one(2, sign * math.radians(1.4) * breath))
+        self._rig.write(turns, body.hips)
+
+    @staticmethod
+    def _add(turns: F64, bone: str, turn: Quaternion) -> None:
+        x, y, z, w = turns[ROW[bone]].tolist()
+        turns[ROW[bone]] = multiply_one(turn, (x, y, z, w))
 
 
 def _bounded(values: tuple[float, float, float], limit: float) -> tuple[float, float, float]:

@@ -8,6 +8,7 @@ import io
 import math
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from idol.render.background_file import BackgroundError, read_background
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES, EMOTIONS, FacePose
 from idol.show.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from idol.avatar import Avatar
 
 DEFAULT_AVATAR = Path(__file__).resolve().parents[2] / "avatars" / "default.vrm"
 FORMATS = {
@@ -32,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--expression", action="append", default=[], metavar="NAME=W", help="an expression of the model"
     )
     parser.add_argument("--emotion", choices=EMOTIONS, default="neutral")
+    parser.add_argument("--gesture", metavar="NAME", help="a gesture of hers, e.g. wave; --at says when in it")
+    parser.add_argument("--animation", type=Path, metavar="F.vrma", help="a VRM animation to pose her with")
+    parser.add_argument(
+        "--at", type=float, metavar="SECONDS", help="when in --gesture or --animation (default: its middle)"
+    )
     parser.add_argument("--gaze", default="0,0", metavar="YAW,PITCH", help="degrees; yaw to her left, pitch up")
     parser.add_argument("--head", default="0,0,0", metavar="YAW,PITCH,ROLL", help="degrees, roll to her left shoulder")
     parser.add_argument("--orbit", default="0,0", metavar="YAW,PITCH", help="degrees the camera goes around her")
@@ -122,11 +131,37 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
 
 
+def _begin_motion(avatar: Avatar, arguments: argparse.Namespace) -> float | None:
+    """Start what --gesture or --animation ask for; returns the seconds to play, None without either."""
+    from idol.avatar import load_animation
+    from idol.avatar.gesture_scores import SCORES
+
+    asked, limit = arguments.at, 600.0
+    if arguments.gesture is None and arguments.animation is None:
+        if asked is not None:
+            raise UsageError("--at says when in a motion: give --gesture or --animation as well.")
+        return None
+    if arguments.gesture is not None and arguments.animation is not None:
+        raise UsageError("--gesture and --animation are two motions: give one of them.")
+    if asked is not None and not 0.0 <= asked <= limit:
+        raise UsageError(f"--at {asked:g}: write seconds within 0 to {limit:g}.")
+    if arguments.animation is not None:
+        clip = load_animation(arguments.animation)
+        avatar.motion.play(clip, loop=True, fade=0.0)
+        return clip.duration / 2 if asked is None else asked
+    if arguments.gesture not in SCORES:
+        raise UsageError(
+            f"--gesture {arguments.gesture}: she has no such gesture. {near(arguments.gesture, tuple(SCORES))}"
+        )
+    duration = avatar.motion.gesture(arguments.gesture)
+    return duration / 2 if asked is None else asked
+
+
 def _run(arguments: argparse.Namespace) -> int:
     from PIL import Image
 
     from idol.avatar import load_avatar
-    from idol.render.offscreen import OffscreenStage, settle
+    from idol.render.offscreen import OffscreenStage, play_to, settle
     from idol.render.viewpoint import Viewpoint
 
     output: Path = arguments.output
@@ -159,6 +194,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.emotion in avatar.expression_names and avatar.shows_arkit_brows:
         # Here nobody mixes the emotion into the 52 weights, as the show does: the model's own preset stands for it.
         avatar.set_expression(arguments.emotion, 1.0)
+    at = _begin_motion(avatar, arguments)
     if arguments.list:
         print(f"{avatar.title}: {len(avatar.arkit_names)} of 52 BlendShapes; gaze by {avatar.gaze.kind}")
         print("expressions:", ", ".join(avatar.expression_names) or "none")
@@ -170,7 +206,10 @@ def _run(arguments: argparse.Namespace) -> int:
     with OffscreenStage() as stage:
         stage.renderer.lighting = LIGHTINGS[arguments.lighting]
         stage.load(avatar)
-        settle(avatar, pose)
+        if at is None:
+            settle(avatar, pose)
+        else:
+            play_to(avatar, pose, at)
         pixels = stage.picture(
             view.camera(avatar.framing, aspect), size, background,
             behind=behind, key=KEY_NAMES.get(arguments.background, ""),

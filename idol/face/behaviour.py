@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from idol.face.choreography import Choreographer
 from idol.seams import ARKIT_INDEX, Emotion, FacePose, Weights
 
 _POSES: dict[Emotion, dict[str, float]] = {
@@ -75,9 +76,18 @@ class BehaviourMixer:
         self._was_speaking = False
         self._time = 0.0
         self._out = np.zeros(52, np.float32)
+        self._body = Choreographer(seed)
 
-    def mix(self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool) -> FacePose:
-        """The pose at ``now`` (monotonic s). ``speech`` are the mouth's weights, None while she is silent."""
+    def cut(self) -> None:
+        """Her words were cut short: gestures that belong to them are let go, smoothly."""
+        self._body.cut()
+
+    def mix(
+        self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool,
+        clause: int = -1, ahead: Weights | None = None,
+    ) -> FacePose:  # fmt: skip
+        """The pose at ``now`` (monotonic s). ``speech`` are the mouth's weights, None while she is silent; ``clause``
+        and ``ahead`` as in ``FaceMixer``."""
         step = 0.0 if self._last is None else now - self._last
         self._last = now
         step = min(max(step, 0.0), 0.25) if math.isfinite(step) else 0.0
@@ -100,6 +110,7 @@ class BehaviourMixer:
             breath=self._breathe(step, speaking),
             emotion=emotion,
             speaking=speaking,
+            motion=self._body.step(step, emotion, speaking, clause, ahead),
         )
 
     # -- emotion and speech --------------------------------------------------------------------------------------

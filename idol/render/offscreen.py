@@ -143,6 +143,13 @@ def settle(avatar: Avatar, pose: FacePose) -> None:
         avatar.update(pose, SETTLE_SECONDS)
 
 
+def play_to(avatar: Avatar, pose: FacePose, seconds: float) -> None:
+    """Let ``seconds`` of her motion pass in ``pose``."""
+    steps = max(1, round(seconds / SETTLE_SECONDS))
+    for _ in range(steps):
+        avatar.update(pose, seconds / steps)
+
+
 def render_png(
     avatar: Avatar, pose: FacePose, size: tuple[int, int], camera: Camera, background: Background
 ) -> NDArray[np.uint8]:

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 
 from engines.health import HealthMonitor, Pressure
 from idol.dialogue.history import History, PastLine
-from idol.seams import Emotion, FaceMixer, FacePose, Turn
+from idol.seams import GESTURE_LEAD, SAMPLE_RATE, Emotion, FaceMixer, FacePose, Turn
 from idol.show.cast import Engines, Load, followed
 from idol.show.interface import (
     Loading,
@@ -143,6 +143,7 @@ class Show:
         engines = self._engines
         if engines is not None:
             engines.line.cut()
+        self._mixer.cut()
         for turn in self._queue.clear():
             self._emit(TurnEnded(turn.id, "cancelled", ""))
 
@@ -153,20 +154,21 @@ class Show:
     def pose(self, now: float) -> FacePose:
         """Her face at ``now``: speech at the device's position, emotion and idle life on top."""
         engines = self._engines
-        weights = None
-        speaking = False
+        weights = ahead = None
+        speaking, clause = False, -1
         emotion = self._emotion
         if engines is not None:
             position = engines.output.position(now)
             playing = engines.line.playing(position)
             if playing is not None:
-                speaking = True
+                speaking, clause = True, playing[0].first
                 emotion = playing[1]
                 weights = engines.line.track.sample(position)
+                ahead = engines.line.track.sample(position + GESTURE_LEAD * SAMPLE_RATE)
                 self._emotion = emotion
             elif self._state == "thinking":
                 emotion = "thinking"
-        return self._mixer.mix(now, self._release.blend(weights, now), emotion, speaking)
+        return self._mixer.mix(now, self._release.blend(weights, now), emotion, speaking, clause, ahead)
 
     def forget(self) -> None:
         """Start a new conversation, once the running turn is over."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from idol.ui.backgrounds import Backgrounds
 from idol.ui.strings import tr
 
 AVATAR_ENDINGS = (".vrm", ".glb")
+ANIMATION_ENDING = ".vrma"
 _LONGEST = 60
 """Letters of an entry; titles are strangers' words."""
 
@@ -81,10 +83,13 @@ class AvatarMenu:
 
 
 class DropDoor(QObject):
-    """Avatars and pictures that are dropped anywhere on the window; what else is dropped goes where it fell."""
+    """Avatars, animations and pictures dropped anywhere on the window; what else is dropped goes where it fell."""
 
-    def __init__(self, window: QWidget, stage: AvatarStage, backgrounds: Backgrounds) -> None:
+    def __init__(
+        self, window: QWidget, stage: AvatarStage, backgrounds: Backgrounds, animate: Callable[[Path], object]
+    ) -> None:
         super().__init__(window)
+        self._animate = animate
         self._stage = stage
         self._backgrounds = backgrounds
 
@@ -104,16 +109,19 @@ class DropDoor(QObject):
         return super().eventFilter(watched, event)
 
     def _take(self, path: Path) -> None:
-        if path.suffix.lower() in AVATAR_ENDINGS:
+        ending = path.suffix.lower()
+        if ending in AVATAR_ENDINGS:
             self._stage.open(path, keep=True)
+        elif ending == ANIMATION_ENDING:
+            self._animate(path)
         else:
             self._backgrounds.choose_picture(path)
 
 
 def _dropped(data: QMimeData) -> Path | None:
-    """The first avatar or picture among dropped files."""
+    """The first among dropped files that is an avatar, an animation or a picture."""
     for url in data.urls() if data.hasUrls() else ():
         path = Path(url.toLocalFile()) if url.isLocalFile() else None
-        if path is not None and path.suffix.lower() in (*AVATAR_ENDINGS, *ENDINGS):
+        if path is not None and path.suffix.lower() in (*AVATAR_ENDINGS, ANIMATION_ENDING, *ENDINGS):
             return path
     return None

@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QKeySequence, QPixmap
 from PySide6.QtWidgets import (
+    QFileDialog,
     QHBoxLayout,
     QLabel,
     QMainWindow,
@@ -21,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from idol.avatar import Avatar, AvatarError, load_animation
 from idol.dialogue.history import PastLine
 from idol.render import AvatarView
 from idol.seams import LANGUAGES, FacePose
@@ -97,6 +99,8 @@ class MainWindow(QMainWindow):
         self.view.set_pose_source(self._pose)
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # a click on her must not take the line's letters
         self.view.gl_failed.connect(self._on_gl_failed)
+        self.view.avatar_shown.connect(self._greet)
+        self._greeted: Avatar | None = None
         self.overlay = Overlay(self.view)
         self.overlay.setVisible(settings.ui.overlay)
         self.chat = ChatPanel("Mira", data_dir() / "draft.txt")
@@ -134,7 +138,7 @@ class MainWindow(QMainWindow):
         self._slow.setInterval(250)
         self._slow.timeout.connect(self._refresh)
         self._closing = False
-        self._drops = DropDoor(self, self.stage, self.backgrounds)
+        self._drops = DropDoor(self, self.stage, self.backgrounds, self.open_animation)
         self._drops.guard(self, self.view, self.chat.line, self.chat.line.viewport())
         self.backgrounds.apply()
         named = settings.avatar.path
@@ -196,6 +200,9 @@ class MainWindow(QMainWindow):
         file = self.menuBar().addMenu(with_key("File", "F"))
         self.avatars = AvatarMenu(self, file.addMenu(tr("Avatars")), self.stage)
         add_action(self, file, "Open avatar…", self.avatars.choose, QKeySequence.StandardKey.Open)
+        file.addSeparator()
+        add_action(self, file, "Open animation…", self._choose_animation, "Ctrl+Shift+O")
+        add_action(self, file, "Stop the animation", self.stop_animation)
         file.addSeparator()
         add_action(self, file, "Quit", self.close, QKeySequence.StandardKey.Quit)
         view = self.menuBar().addMenu(with_key("View", "V"))
@@ -272,6 +279,37 @@ class MainWindow(QMainWindow):
         trouble = transparency_trouble(self.windowHandle())
         if trouble:
             self._say_notice(trouble, False)
+
+    def _greet(self) -> None:
+        """She waves when she is first seen."""
+        avatar = self.view.avatar
+        if avatar is not None and avatar is not self._greeted:
+            self._greeted = avatar
+            avatar.motion.gesture("wave")
+
+    def open_animation(self, path: Path, *, loop: bool = True) -> bool:
+        """Play the VRM animation at ``path`` on her; when it cannot be read she goes on as she was, with a message."""
+        try:
+            clip = load_animation(path)
+        except AvatarError as error:
+            text = str(error)
+            self.chat.add_notice(text if path.name in text else f"{path.name}: {text}", bad=True)
+            return False
+        if self.view.avatar is None:
+            return False
+        self.view.avatar.motion.stop()
+        self.view.avatar.motion.play(clip, loop=loop)
+        return True
+
+    def _choose_animation(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, tr("Open animation…"), "", f"{tr('Animation')} (*.vrma)")
+        if name:
+            self.open_animation(Path(name))
+
+    def stop_animation(self) -> None:
+        """Let her go back to her own motion."""
+        if self.view.avatar is not None:
+            self.view.avatar.motion.stop()
 
     def _pose(self, now: float) -> FacePose:
         return self._show.pose(now)

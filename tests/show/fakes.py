@@ -204,6 +204,17 @@ class FakeTrack:
 
 
 class FakeMixer:
-    def mix(self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool) -> FacePose:
+    def __init__(self) -> None:
+        self.clauses: list[int] = []
+        self.cuts = 0
+
+    def mix(
+        self, now: float, speech: Weights | None, emotion: Emotion, speaking: bool,
+        clause: int = -1, ahead: Weights | None = None,
+    ) -> FacePose:  # fmt: skip
+        self.clauses.append(clause)
         weights = np.zeros(52, np.float32) if speech is None else speech
         return FacePose(weights, emotion=emotion, speaking=speaking)
+
+    def cut(self) -> None:
+        self.cuts += 1

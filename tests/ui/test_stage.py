@@ -26,6 +26,7 @@ from tests.ui.fakes import FakeShow
 
 MODELS = Path("tests/data/models").resolve()
 DEFAULT = MODELS / "simple_morph_vrm0.vrm"
+ANIMATION = next((MODELS.parent / "animations").glob("*.vrma"))
 Make = Callable[..., MainWindow]
 
 
@@ -258,6 +259,12 @@ def test_avatars_and_pictures_can_be_dropped_anywhere(qtbot: QtBot, make: Make, 
     Image.new("RGB", (8, 8), "red").save(tmp_path / "wall.png")
     assert drop(window.view, tmp_path / "wall.png")
     qtbot.waitUntil(lambda: load_settings()[0].avatar.backdrop == "image")
+    avatar = window.view.avatar
+    assert avatar is not None and drop(window, ANIMATION) and texts(window) == []
+    assert avatar.motion.animating
+    choice(window, "Stop the animation").trigger()
+    (tmp_path / "bad.vrma").write_text("no")
+    assert drop(window.view, tmp_path / "bad.vrma") and any("bad.vrma" in text for text in texts(window))
     drop(window.chat.line.viewport(), tmp_path / "notes.txt")
     assert "notes.txt" in window.chat.line.toPlainText(), "other files go where they fall"
 
