@@ -14,6 +14,10 @@ from idol.render.camera import FIELD_OF_VIEW, Camera, FramingName
 
 MAX_PITCH = 1.2
 """Radians: from straight above there is no front."""
+_CLOSEST = 0.6
+"""Heights of her head that the picture shows at least: nearer, one no longer knows what one sees."""
+_FARTHEST = 2.5
+"""Distances of the whole figure."""
 EASE_SECONDS = 0.35
 
 
@@ -61,7 +65,8 @@ class Viewpoint:
         """The nearest viewpoint from which one sees her: outside her body, not too far off, not beside her."""
         preset = Camera.framed(framing, self.framing, aspect).distance
         whole = Camera.framed(framing, "full", aspect).distance
-        zoom = min(max(self.zoom, preset / (2.5 * max(whole, preset))), preset / (0.1 * thickness(framing)))
+        closest = _CLOSEST * framing.head_height / _picture_height(1.0)
+        zoom = min(max(self.zoom, preset / (_FARTHEST * max(whole, preset))), preset / min(closest, preset))
         view = replace(self, zoom=zoom)
         camera = view.camera(framing, aspect)
         # Outside an upright cylinder about her head's axis: no look into the head from within.

@@ -63,6 +63,8 @@ def test_nobody_gets_lost(steps: list[tuple[str, float, float]], name: str, pres
     whole = Camera.framed(framing, "full", aspect).distance
     preset_distance = Camera.framed(framing, preset, aspect).distance
     assert camera.distance <= 2.6 * max(whole, preset_distance)
+    shown = 2 * camera.distance * math.tan(math.radians(11))
+    assert shown >= 0.59 * framing.head_height or camera.distance >= 0.99 * preset_distance
     axis = [seen(camera, aspect, (framing.head[0], framing.low[1] + share * tall, framing.head[2]))
             for share in np.linspace(0, 1, 41)]  # fmt: skip
     across = min(abs(x) for x, _ in axis)
