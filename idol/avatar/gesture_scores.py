@@ -186,7 +186,7 @@ SCORES: dict[str, Score] = {
 }  # fmt: skip
 
 TALK: tuple[Hand, Hand] = (
-    Hand("shoulder", (0.10, -0.50, 0.50), (-0.15, 0.35, 1.0), (-0.75, 0.6, 0.1), (0.7, -1.0, -0.4), "relaxed"),
-    Hand("shoulder", (0.22, -0.34, 0.54), (0.25, 0.7, 1.0), (-0.5, 0.75, 0.35), (0.7, -1.0, -0.3), "open"),
+    Hand("shoulder", (0.05, -0.42, 0.48), (-0.15, 0.45, 1.0), (-0.75, 0.6, 0.1), (0.7, -1.0, -0.4), "relaxed"),
+    Hand("shoulder", (0.15, -0.25, 0.52), (0.25, 0.85, 0.9), (-0.5, 0.75, 0.35), (0.7, -1.0, -0.3), "open"),
 )
 """A talking hand at rest before her, and at the height of a beat."""

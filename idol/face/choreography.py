@@ -23,6 +23,10 @@ GESTURES: dict[Emotion, tuple[str, ...]] = {
     "neutral": (), "happy": ("happy", "cheer"), "sad": ("sad",), "angry": ("angry",), "surprised": ("surprised",),
     "relaxed": ("relaxed",), "shy": ("shy",), "thinking": ("thinking",),
 }  # fmt: skip
+ACKNOWLEDGE, POINT_OUT = "nod", "explain"
+"""What goes with a neutral reply: at its start, and where it goes on for some clauses."""
+_NEUTRAL_BETWEEN = 8.0
+_GOES_ON = 3
 IDLE = ("look_around", "stretch", "hair", "hair_left", "relaxed")
 _STRESSED = 0.28
 """By how much of what is usual the mouth must open more to count as stressed."""
@@ -43,7 +47,7 @@ class Choreographer:
         self._gesture, self._id = "", 1
         self._made_at = -math.inf
         self._of_speech = False
-        self._clause = -1
+        self._clause, self._clauses = -1, 0
         self._silent_for = 0.0
         self._thought_for = 0.0
         self._idle_in = float(self._random.uniform(*IDLE_EVERY))
@@ -58,7 +62,7 @@ class Choreographer:
         self._rising = False
         self._beat_at = [-math.inf, -math.inf]
         self._beat_size = [0.0, 0.0]
-        self._side = 1
+        self._side, self._beats_left = 1, 4
         self._hands = [0.0, 0.0]
         self._turn = 0
 
@@ -86,7 +90,8 @@ class Choreographer:
         if self._cut:
             self._cut = False
             self._clause = clause
-            self._let_go()
+            self._gesture = ""
+            self._id += 1  # even when it was not begun here
             return
         if not speaking:
             self._clause = -1
@@ -96,8 +101,12 @@ class Choreographer:
         self._idle_in = max(self._idle_in, 6.0)
         if clause == self._clause:
             return
+        first = self._clause < 0
         self._clause = clause
+        self._clauses = 0 if first else self._clauses + 1
         kinds = GESTURES[emotion]
+        if emotion == "neutral" and self._time - self._made_at >= _NEUTRAL_BETWEEN:
+            kinds = (ACKNOWLEDGE,) if first else (POINT_OUT,) if self._clauses % _GOES_ON == 0 else ()
         if kinds and self._time - self._made_at >= BETWEEN_GESTURES:
             self._turn += 1
             self._make(kinds[self._turn % len(kinds)], of_speech=True)
@@ -169,8 +178,9 @@ class Choreographer:
             return
         strong = raised >= 0.12
         size = min(1.0, 0.45 + 0.8 * max(opened - self._usual, 0.0) + (0.3 if strong else 0.0))
-        if strong:
-            self._side = 1 - self._side
+        self._beats_left -= 2 if strong else 1
+        if self._beats_left <= 0:  # a hand makes a few beats, then the other
+            self._side, self._beats_left = 1 - self._side, int(self._random.integers(3, 7))
         for side in (0, 1) if strong and size > 0.85 else (self._side,):
             self._beat_at[side], self._beat_size[side] = self._time, size
 

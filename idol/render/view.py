@@ -308,7 +308,8 @@ class AvatarView(QOpenGLWidget):
             self._renderer.release()
             return
         self._renderer.load(self._avatar)
-        self.avatar_shown.emit()
+        # Not from within a painting: whoever hears it may close the window.
+        QTimer.singleShot(0, self, self.avatar_shown.emit)
 
     def _fail(self, message: str) -> None:
         if message == self._message:

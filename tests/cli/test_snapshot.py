@@ -43,6 +43,10 @@ def test_a_picture_of_the_asked_size(tmp_path: Path) -> None:
         (["--background", "red"], "#rrggbb"), (["--background", "key-red"], "key-green"),
         (["--zoom", "0"], "above 0"), (["--zoom", "nan"], "above 0"), (["--pan", "1"], "two numbers"),
         (["--pan", "inf,0"], "two numbers"),
+        (["--gesture", "wav"], "Did you mean wave"),
+        (["--at", "2"], "--gesture"),
+        (["--gesture", "wave", "--at", "-1"], "seconds within"),
+        (["--gesture", "wave", "--animation", "x"], "one of them"),
     ],
 )  # fmt: skip
 def test_mistakes_are_explained(
@@ -50,6 +54,26 @@ def test_mistakes_are_explained(
 ) -> None:
     assert main(["snapshot", "--avatar", GODETTE, *words, "-o", str(tmp_path / "x.png")]) == 2
     assert hint in capsys.readouterr().err
+
+
+def test_gestures_and_animations_pose_her(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    animation = str(Path(GODETTE).parents[1] / "animations" / "idle_loop.vrma")
+    pictures = []
+    for words in (
+        [],
+        ["--gesture", "wave", "--at", "0.9"],
+        ["--animation", animation],
+        ["--animation", animation, "--at", "2"],
+    ):
+        out = tmp_path / f"{len(pictures)}.png"
+        common = ["--avatar", GODETTE, "--framing", "full", "--size", "120x120", "-o", str(out)]
+        assert main(["snapshot", *common, *words]) == 0
+        pictures.append(np.asarray(Image.open(out)).astype(int))
+    for i, one in enumerate(pictures):
+        for other in pictures[:i]:
+            assert (np.abs(one - other).max(axis=2) > 40).mean() > 0.005
+    assert main(["snapshot", "--animation", GODETTE, "-o", str(tmp_path / "x.png")]) == 1
+    assert "VRMC_vrm_animation" in capsys.readouterr().err
 
 
 def test_a_bad_file_is_an_error_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

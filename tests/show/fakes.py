@@ -206,6 +206,7 @@ class FakeTrack:
 class FakeMixer:
     def __init__(self) -> None:
         self.clauses: list[int] = []
+        self.looked_ahead = False
         self.cuts = 0
 
     def mix(
@@ -213,6 +214,7 @@ class FakeMixer:
         clause: int = -1, ahead: Weights | None = None,
     ) -> FacePose:  # fmt: skip
         self.clauses.append(clause)
+        self.looked_ahead = self.looked_ahead or ahead is not None
         weights = np.zeros(52, np.float32) if speech is None else speech
         return FacePose(weights, emotion=emotion, speaking=speaking)
 

@@ -29,9 +29,10 @@ class Rig:
         self.voice = voice or FakeVoice()
         self.output = FakeOutput()
         self.track = FakeTrack()
+        self.mixer = FakeMixer()
         line = SpeechLine(self.output, FakePlanner(), self.track)
         self.show = Show(
-            lambda notify, cancelled: Engines(self.mind, self.voice, line, lambda language: "tone"), FakeMixer()
+            lambda notify, cancelled: Engines(self.mind, self.voice, line, lambda language: "tone"), self.mixer
         )
         self.events: list[tuple[float, ShowEvent]] = []
         self.show.subscribe(lambda event: self.events.append((time.monotonic(), event)))
@@ -208,6 +209,23 @@ def test_the_mouth_follows_the_sound_and_closes_after_it(make: Callable[..., Rig
     time.sleep(0.15)
     pose = rig.show.pose(time.monotonic())
     assert not pose.speaking and pose.weights[17] == 0
+
+
+def test_the_body_hears_where_clauses_begin_what_comes_and_when_it_is_cut(make: Callable[..., Rig]) -> None:
+    rig = make(FakeMind(["Hello, ", "nice to see you. ", "Really!"]), FakeVoice(seconds=0.3))
+    turn = rig.show.submit("hi")
+    deadline = time.monotonic() + 5.0
+    while not any(isinstance(e, TurnEnded) for _, e in rig.events) and time.monotonic() < deadline:
+        rig.show.pose(time.monotonic())
+        time.sleep(0.005)
+    rig.ended(turn)
+    heard = [clause for clause in rig.mixer.clauses if clause >= 0]
+    assert len(set(heard)) == len(rig.of(ClauseSpoken)) >= 2, "one number for each clause"
+    assert heard == sorted(heard)
+    assert rig.mixer.looked_ahead
+    cuts = rig.mixer.cuts
+    rig.show.cancel()
+    assert rig.mixer.cuts == cuts + 1
 
 
 def test_loading_that_fails_is_said_and_the_show_still_closes() -> None:

@@ -160,6 +160,37 @@ def test_an_opened_avatar_is_remembered(qtbot: QtBot, window: MainWindow) -> Non
     assert load_settings()[0].avatar.path == str(other)
 
 
+def test_she_waves_once_when_she_is_first_seen_and_again_after_a_change(qtbot: QtBot, window: MainWindow) -> None:
+    avatar = window.view.avatar
+    assert avatar is not None
+    assert avatar.motion.gesture_name == "", "nothing of her is on the screen yet"
+    window.view.avatar_shown.emit()  # what the view does after its first picture, where it can draw
+    assert avatar.motion.gesture_name == "wave"
+    avatar.motion.stop_gesture()
+    window.view.avatar_shown.emit()  # the same one is drawn anew, by a new context say
+    assert avatar.motion.gesture_name == ""
+    window.stage.open(GODETTE.with_name("debug_robot_vrm1.vrm"))
+    qtbot.waitUntil(lambda: window.view.avatar is not avatar)
+    other = window.view.avatar
+    assert other is not None and other is not avatar
+    window.view.avatar_shown.emit()
+    assert other.motion.gesture_name == "wave"
+
+
+def test_an_animation_plays_and_a_broken_one_is_told(window: MainWindow, tmp_path: Path) -> None:
+    animations = GODETTE.parents[1] / "animations"
+    assert window.open_animation(animations / "idle_loop.vrma")
+    assert window.view.avatar is not None and window.view.avatar.motion.animating
+    broken = tmp_path / "broken.vrma"
+    broken.write_bytes((animations / "idle_loop.vrma").read_bytes()[:9000])
+    assert not window.open_animation(broken)
+    assert not window.open_animation(GODETTE)
+    assert any(text.startswith("broken.vrma") for text in texts(window))
+    assert window.view.avatar.motion.animating, "what played goes on"
+    window.stop_animation()
+    assert not window.view.avatar.motion.animating
+
+
 def test_overlay_and_stage(qtbot: QtBot, window: MainWindow) -> None:
     window.set_overlay(True)
     qtbot.waitUntil(lambda: any("first_sample" in line for line in window.overlay.lines), timeout=2000)
