@@ -260,7 +260,8 @@ def test_avatars_and_pictures_can_be_dropped_anywhere(qtbot: QtBot, make: Make, 
     assert drop(window.view, tmp_path / "wall.png")
     qtbot.waitUntil(lambda: load_settings()[0].avatar.backdrop == "image")
     avatar = window.view.avatar
-    assert avatar is not None and drop(window, ANIMATION) and texts(window) == []
+    assert avatar is not None and drop(window, ANIMATION)
+    assert not any(ANIMATION.name in text for text in texts(window))
     assert avatar.motion.animating
     choice(window, "Stop the animation").trigger()
     (tmp_path / "bad.vrma").write_text("no")
@@ -323,6 +324,7 @@ def test_every_move_has_a_key_while_the_line_has_the_focus(
 ) -> None:
     window = make()
     window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
     window.chat.line.setFocus()
     before = window.view.viewpoint
     qtbot.keyClick(window.chat.line, key, modifier)
