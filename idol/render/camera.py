@@ -1,4 +1,4 @@
-"""The camera: framing presets from the avatar's measures, orbit and zoom. Plain arithmetic, no GL."""
+"""The camera: framing presets from the avatar's measures, and matrices. Plain arithmetic, no GL."""
 
 from __future__ import annotations
 
