@@ -69,11 +69,17 @@ class AudioSettings(_Section):
     volume: float = Field(default=1.0, ge=0, le=1)
 
 
+Backdrop = Literal["colour", "image", "transparent", "key-green", "key-blue", "key-magenta"]
+
+
 class AvatarSettings(_Section):
-    """``path``: a .vrm or .glb file; empty is the default idol."""
+    """``path``: a .vrm or .glb file; empty is the default idol. ``backdrop`` is what is behind her: the colour
+    ``background``, the file ``picture``, nothing, or a pure colour for chroma keying."""
 
     path: str = ""
     background: str = "#20242f"
+    backdrop: Backdrop = "colour"
+    picture: str = ""
 
 
 class HealthSettings(_Section):

@@ -11,8 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from idol.cli.backgrounds import BACKGROUND_HELP, UsageError, background_settings
 from idol.cli.log_file import log_to_file
 from idol.cli.screen import no_screen
+from idol.render.camera import FRAMINGS
+from idol.render.lighting import LIGHTINGS
 from idol.settings import Settings, data_dir, load_settings
 
 if TYPE_CHECKING:
@@ -27,11 +30,16 @@ if TYPE_CHECKING:
 DEFAULT_AVATAR = Path(__file__).parents[2] / "avatars" / "default.vrm"
 _EARLIER = 50
 """Lines of the kept chat that are shown at the start, with their answers; older ones stay on the disk."""
+_LONGEST_WAIT = 3000
+"""Milliseconds for which the engines wait for the avatar."""
 log = logging.getLogger("idol")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--avatar", type=Path, metavar="F", help="a .vrm or .glb file for this run")
+    parser.add_argument("--framing", choices=FRAMINGS, help="where the camera begins, in place of where it was left")
+    parser.add_argument("--lighting", choices=tuple(LIGHTINGS), help="the light she begins in")
+    parser.add_argument("--background", metavar="B", help=f"for this run: {BACKGROUND_HELP}")
     parser.add_argument("--model", metavar="ID", help="language model: a catalogue id or an added model's name")
     parser.add_argument("--no-audio", action="store_true", help="no sound device; the clock runs as if there were one")
     parser.add_argument("--stage", action="store_true", help="show only her, no chat")
@@ -55,6 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
         settings.audio.output = "none"
     if arguments.avatar:
         settings.avatar.path = str(arguments.avatar)
+    if arguments.background:
+        try:
+            settings.avatar = background_settings(settings.avatar, arguments.background)
+        except UsageError as error:
+            print(error, file=sys.stderr)
+            return 2
     return _open(arguments, settings, kept, message)
 
 
@@ -75,13 +89,14 @@ def _open(arguments: argparse.Namespace, settings: Settings, kept: Settings, mes
     from idol.cli.one_window import OneWindow
     from idol.render.hidden_context import window_samples
     from idol.render.surface_format import gl_format
-    from idol.ui.strings import choose_language
+    from idol.ui.strings import choose_language, translate_dialogs
     from idol.ui.style import apply_style
 
     application = QApplication.instance() or QApplication([sys.argv[0]])
     assert isinstance(application, QApplication)
     application.setApplicationName("Idol")
     choose_language(settings.ui.language)
+    translate_dialogs(application)
     apply_style(application)
     QSurfaceFormat.setDefaultFormat(gl_format(window_samples()))
     alone = OneWindow(data_dir())
@@ -131,12 +146,29 @@ def _run(
     window.show()
     window.start()
     session = _Session(show, window, settings, arguments)
-    QTimer.singleShot(0, session.begin)
+    _begin_when_she_stands(window, session)
     if arguments.quit_after:
         QTimer.singleShot(round(arguments.quit_after * 1000), session.end)
     status = application.exec()
     session.close()
     return status
+
+
+def _begin_when_she_stands(window: MainWindow, session: _Session) -> None:
+    """Engines that load take every core: she comes first, as she takes a second and they take many."""
+    from PySide6.QtCore import QTimer
+
+    waiting = QTimer(window)
+    waiting.setSingleShot(True)
+    waiting.timeout.connect(session.begin)
+
+    def hurry() -> None:
+        if waiting.isActive():
+            waiting.start(0)
+
+    window.view.avatar_shown.connect(hurry)
+    window.view.gl_failed.connect(hurry)
+    waiting.start(_LONGEST_WAIT)
 
 
 def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.Namespace, message: str) -> MainWindow:
@@ -166,6 +198,8 @@ def _window(show: Show, settings: Settings, kept: Settings, arguments: argparse.
             window.resize(width, height)
         except ValueError:
             print(f"--size is {arguments.size!r}; write it like 1280x720", file=sys.stderr)
+    window.stage.first_framing = arguments.framing
+    window.stage.first_lighting = arguments.lighting or ""
     window.set_stage(arguments.stage)
     if arguments.overlay:
         window.set_overlay(True)

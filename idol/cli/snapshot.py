@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from idol.cli.backgrounds import BACKGROUND_HELP, KEY_NAMES, UsageError, is_picture, parse_background
 from idol.cli.outputs import tell_unwritten, unwritable
+from idol.render.background_file import BackgroundError, read_background
+from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES, EMOTIONS, FacePose
 from idol.show.whole_file import write_whole
 
@@ -24,10 +27,6 @@ FORMATS = {
     ".png": "PNG", ".webp": "WEBP", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP", ".tif": "TIFF", ".tiff": "TIFF",
 }  # fmt: skip
 """Endings of pictures and Pillow's names of them."""
-
-
-class UsageError(Exception):
-    """What the user asked cannot be understood; the text says what would be."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,27 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gaze", default="0,0", metavar="YAW,PITCH", help="degrees; yaw to her left, pitch up")
     parser.add_argument("--head", default="0,0,0", metavar="YAW,PITCH,ROLL", help="degrees, roll to her left shoulder")
     parser.add_argument("--orbit", default="0,0", metavar="YAW,PITCH", help="degrees the camera goes around her")
+    parser.add_argument("--zoom", type=float, default=1.0, metavar="X", help="so many times nearer (default: 1)")
+    parser.add_argument("--pan", default="0,0", metavar="RIGHT,UP", help="moves her, in heights of the picture")
     parser.add_argument("--framing", choices=("face", "bust", "full"), default="bust")
-    parser.add_argument("--lighting", choices=("studio", "soft", "evening", "neon"), default="studio")
+    parser.add_argument("--lighting", choices=tuple(LIGHTINGS), default=DEFAULT_LIGHTING)
     parser.add_argument("--size", default="720x720", metavar="WxH")
-    parser.add_argument("--background", default="#e9e4ee", metavar="#rrggbb|transparent")
+    parser.add_argument("--background", default="#e9e4ee", metavar="B", help=BACKGROUND_HELP)
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="F.png", help=f"the picture: {', '.join(FORMATS)}"
     )
     parser.add_argument("--list", action="store_true", help="also list what the model's face can do")
-
-
-def parse_background(text: str) -> tuple[float, float, float, float]:
-    if text == "transparent":
-        return (0.0, 0.0, 0.0, 0.0)
-    digits = text.removeprefix("#")
-    try:
-        if len(digits) != 6:
-            raise ValueError("six hexadecimal digits are needed")
-        value = int(digits, 16)
-    except ValueError as error:
-        raise UsageError(f"--background {text!r}: write #rrggbb (for example #00ff00) or 'transparent'.") from error
-    return ((value >> 16) / 255, (value >> 8 & 255) / 255, (value & 255) / 255, 1.0)
 
 
 def parse_size(text: str) -> tuple[int, int]:
@@ -95,6 +83,17 @@ def parse_angles(option: str, text: str, count: int) -> tuple[float, ...]:
     if len(values) != count or not all(math.isfinite(value) and abs(value) <= 180 for value in values):
         raise UsageError(f"{option} {text!r}: write {count} numbers of degrees with commas, for example 10,-5.")
     return tuple(math.radians(value) for value in values)
+
+
+def parse_shares(option: str, text: str) -> tuple[float, float]:
+    """Two finite numbers."""
+    try:
+        right, up = (float(part) for part in text.split(","))
+    except ValueError:
+        right = up = math.nan
+    if not (math.isfinite(right) and math.isfinite(up)):
+        raise UsageError(f"{option} {text!r}: write two numbers with a comma, for example 0.2,-0.1.")
+    return right, up
 
 
 def parse_weight(option: str, text: str) -> tuple[str, float]:
@@ -127,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
     except UsageError as error:
         print(f"snapshot: {error}", file=sys.stderr)
         return 2
-    except (AvatarError, RenderError) as error:
+    except (AvatarError, BackgroundError, RenderError) as error:
         print(f"snapshot: {error}", file=sys.stderr)
         return 1
 
@@ -162,13 +161,14 @@ def _run(arguments: argparse.Namespace) -> int:
     from PIL import Image
 
     from idol.avatar import load_avatar
-    from idol.render.camera import Camera
-    from idol.render.lighting import LIGHTINGS
     from idol.render.offscreen import OffscreenStage, play_to, settle
+    from idol.render.viewpoint import Viewpoint
 
     output: Path = arguments.output
     kind = picture_format(output, arguments.background)
-    background, size = parse_background(arguments.background), parse_size(arguments.size)
+    pictured = is_picture(arguments.background)
+    background = (0.0, 0.0, 0.0, 1.0) if pictured else parse_background(arguments.background)
+    size = parse_size(arguments.size)
     weights = np.zeros(len(ARKIT_NAMES), np.float32)
     for text in arguments.set:
         name, weight = parse_weight("--set", text)
@@ -179,6 +179,9 @@ def _run(arguments: argparse.Namespace) -> int:
     yaw, pitch = parse_angles("--gaze", arguments.gaze, 2)
     head = parse_angles("--head", arguments.head, 3)
     around = parse_angles("--orbit", arguments.orbit, 2)
+    aside = parse_shares("--pan", arguments.pan)
+    if not 0.0 < arguments.zoom <= 100.0:
+        raise UsageError(f"--zoom {arguments.zoom}: write a number above 0, at most 100; 2 is twice as near.")
     wrong = unwritable({"--output": output})
     if wrong:
         raise UsageError(wrong)
@@ -196,8 +199,10 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"{avatar.title}: {len(avatar.arkit_names)} of 52 BlendShapes; gaze by {avatar.gaze.kind}")
         print("expressions:", ", ".join(avatar.expression_names) or "none")
     pose = FacePose(weights=weights, head=(head[0], head[1], head[2]), gaze=(yaw, pitch), emotion=arguments.emotion)
-    camera = Camera.framed(avatar.framing, arguments.framing, size[0] / size[1])
-    camera.orbit(around[0], around[1])
+    behind = read_background(Path(arguments.background)) if pictured else None
+    aspect = size[0] / size[1]
+    view = Viewpoint(arguments.framing).orbited(around[0], around[1])
+    view = view.zoomed(arguments.zoom, avatar.framing, aspect).panned(aside[0], aside[1], avatar.framing, aspect)
     with OffscreenStage() as stage:
         stage.renderer.lighting = LIGHTINGS[arguments.lighting]
         stage.load(avatar)
@@ -205,7 +210,10 @@ def _run(arguments: argparse.Namespace) -> int:
             settle(avatar, pose)
         else:
             play_to(avatar, pose, at)
-        pixels = stage.picture(camera, size, background)
+        pixels = stage.picture(
+            view.camera(avatar.framing, aspect), size, background,
+            behind=behind, key=KEY_NAMES.get(arguments.background, ""),
+        )  # fmt: skip
     picture = Image.fromarray(pixels, "RGBA" if pixels.shape[2] == 4 else None)
     encoded = io.BytesIO()
     (picture.convert("RGB") if kind == "JPEG" else picture).save(encoded, kind)

@@ -1,4 +1,4 @@
-"""The camera: framing presets from the avatar's measures, orbit and zoom. Plain arithmetic, no GL."""
+"""The camera: framing presets from the avatar's measures, and matrices. Plain arithmetic, no GL."""
 
 from __future__ import annotations
 
@@ -52,16 +52,6 @@ class Camera:
     def orbit(self, yaw: float, pitch: float) -> None:
         self.yaw = (self.yaw + yaw + math.pi) % (2 * math.pi) - math.pi
         self.pitch = min(max(self.pitch + pitch, -1.4), 1.4)
-
-    def zoom(self, factor: float, closest: float = 0.05, farthest: float = 100.0) -> None:
-        self.distance = min(max(self.distance * factor, closest), farthest)
-
-    def pan(self, right: float, up: float) -> None:
-        """Move the target in the picture's plane, in heights of the picture."""
-        size = 2 * self.distance * math.tan(FIELD_OF_VIEW / 2)
-        x, y, z = self.target
-        dx = -right * size
-        self.target = (x + dx * math.cos(self.yaw), y + up * size, z - dx * math.sin(self.yaw))
 
     @property
     def eye(self) -> NDArray[np.float64]:

@@ -30,8 +30,8 @@ import OpenGL.platform  # noqa: E402
 from OpenGL.platform import PLATFORM  # noqa: E402
 
 _LONG = (
-    "glClear", "glDrawElements", "glBlitFramebuffer", "glReadPixels", "glFinish", "glTexImage2D", "glTexSubImage2D",
-    "glGenerateMipmap", "glCompileShader", "glLinkProgram",
+    "glClear", "glDrawArrays", "glDrawElements", "glBlitFramebuffer", "glReadPixels", "glFinish", "glTexImage2D",
+    "glTexSubImage2D", "glGenerateMipmap", "glCompileShader", "glLinkProgram",
 )  # fmt: skip
 _construct = PLATFORM.constructFunction
 _unlocked = PLATFORM.DEFAULT_FUNCTION_TYPE

@@ -13,6 +13,7 @@ from idol.render.camera import Camera
 from idol.render.gl import GL, RenderError, check
 from idol.render.hidden_context import hidden_context
 from idol.render.renderer import AvatarRenderer, Background
+from idol.render.scenery import KEYS, Scenery
 from idol.render.surface_format import SAMPLES
 from idol.seams import FacePose
 
@@ -27,6 +28,7 @@ class OffscreenStage:
     def __init__(self) -> None:
         self._context = hidden_context()
         self.renderer = AvatarRenderer()
+        self._scenery = Scenery(SAMPLES, cheap=False)
         self._targets: tuple[int, int, list[int], list[int]] = (0, 0, [], [])
         self._size = (0, 0)
 
@@ -42,14 +44,26 @@ class OffscreenStage:
         self._current()
         self.renderer.load(avatar)
 
-    def picture(self, camera: Camera, size: tuple[int, int], background: Background) -> NDArray[np.uint8]:
-        """RGBA (height, width, 4), straight alpha, first row on top, of the loaded avatar's present state."""
+    def picture(
+        self,
+        camera: Camera,
+        size: tuple[int, int],
+        background: Background,
+        *,
+        behind: NDArray[np.uint8] | None = None,
+        key: str = "",
+    ) -> NDArray[np.uint8]:
+        """RGBA (height, width, 4), straight alpha, first row on top, of the loaded avatar's present state.
+
+        ``behind``: a picture over the background's colour, as ``read_background`` gives it; ``key``: a key colour's
+        name in place of both."""
         width, height = size
         self._current()
         self._resize(width, height)
         many, single, _, _ = self._targets
-        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, many)
-        self.renderer.draw(camera, width, height, background)
+        self._scenery.colour, self._scenery.key = background, KEYS[key] if key else None
+        self._scenery.show_picture(behind)
+        self._scenery.paint(self.renderer, camera, many, size, size)
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, many)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, single)
         GL.glBlitFramebuffer(0, 0, width, height, 0, 0, width, height, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
@@ -101,6 +115,7 @@ class OffscreenStage:
     def close(self) -> None:
         self._current()
         self.renderer.release()
+        self._scenery.release()
         self._free_targets()
         self._context.close()
 

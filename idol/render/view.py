@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtOpenGLWidgets import QOpenGLWidget
@@ -17,9 +18,11 @@ from idol.render.camera import FRAMINGS, Camera, FramingName
 from idol.render.gl import OpenGLError, RenderError
 from idol.render.hidden_context import window_samples
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
-from idol.render.renderer import AvatarRenderer, Background
-from idol.render.small_target import PIXELS, SmallTarget, reduced
+from idol.render.renderer import AvatarRenderer
+from idol.render.scenery import KEYS, Scenery
+from idol.render.small_target import PIXELS, reduced
 from idol.render.surface_format import gl_format
+from idol.render.viewpoint import EASE_SECONDS, Viewpoint, between
 from idol.seams import FacePose
 
 _LOG = logging.getLogger(__name__)
@@ -30,6 +33,8 @@ FRAME = 0.033
 """Seconds between ticks until they have been measured."""
 LONGEST_LEAD = 0.12
 """Seconds: a window that stalls is no reason to look further ahead."""
+SLOWEST_EASE = 0.08
+"""Seconds between pictures above which a camera that glides would only stumble."""
 _REMEDY = "Install or update the graphics driver (Debian: libgl1 libegl1); she can still be heard."
 REST = FacePose(np.zeros(52, np.float32))
 
@@ -45,6 +50,8 @@ class AvatarView(QOpenGLWidget):
     gl_failed = Signal(str)
     avatar_shown = Signal()
     """The first picture of a newly set avatar has been drawn."""
+    viewpoint_changed = Signal()
+    """The user moved the camera, or chose a framing; not at each step of a drag, but when it ends."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,17 +61,22 @@ class AvatarView(QOpenGLWidget):
         self._slow = window_samples() == 0
         self._detail = 1.0
         self._renderer = AvatarRenderer(cheap=self._slow)
-        self._small = SmallTarget()
+        self._scenery = Scenery(window_samples(), cheap=self._slow)
+        self._lighting = DEFAULT_LIGHTING
         self._avatar: Avatar | None = None
         self._pending = False
         self._ready = False
         self._pose: PoseSource = rest_pose
         self._last: float | None = None
-        self._background: Background = (0.91, 0.89, 0.93, 1.0)
-        self._framing: FramingName = "bust"
+        self._viewpoint = Viewpoint()
         self._camera = Camera()
-        self._moved = False
+        self._leaving: Camera | None = None
+        self._gone = 0.0
         self._drag: QPointF | None = None
+        self._turning = QTimer(self)
+        self._turning.setSingleShot(True)
+        self._turning.setInterval(300)
+        self._turning.timeout.connect(self.viewpoint_changed)
         self._message = ""
         self._no_gl = False
         self._label = QLabel(self)
@@ -99,15 +111,15 @@ class AvatarView(QOpenGLWidget):
     def renderer(self) -> AvatarRenderer:
         return self._renderer
 
-    def set_avatar(self, avatar: Avatar | None) -> None:
-        """Show ``avatar``; it is uploaded at the next painting."""
+    def set_avatar(self, avatar: Avatar | None, viewpoint: Viewpoint | None = None) -> None:
+        """Show ``avatar``, from ``viewpoint`` or else the present framing; it is uploaded at the next painting."""
         self._avatar = avatar
         self._pending = True
-        self._moved = False
         if not self._no_gl:
             self._message = ""
             self._label.hide()
-        self._frame()
+        self._viewpoint = viewpoint or Viewpoint(self._viewpoint.framing)
+        self._place_camera()
         self.update()
 
     def set_pose_source(self, source: PoseSource) -> None:
@@ -116,29 +128,81 @@ class AvatarView(QOpenGLWidget):
 
     @property
     def framing(self) -> FramingName:
-        return self._framing
+        return self._viewpoint.framing
+
+    @property
+    def viewpoint(self) -> Viewpoint:
+        return self._viewpoint
 
     def set_framing(self, name: str) -> None:
-        """``face``, ``bust`` or ``full``. Raises ValueError for anything else."""
+        """``face``, ``bust`` or ``full``, from straight ahead. Raises ValueError for anything else."""
         for known in FRAMINGS:
             if known == name:
-                self._framing, self._moved = known, False
-                self._frame()
-                self.update()
+                self.look_from(Viewpoint(known))
                 return
         raise ValueError(f"no framing is called {name!r}; choose one of {', '.join(FRAMINGS)}")
+
+    def reset_camera(self) -> None:
+        """Back to the framing's own view."""
+        self.look_from(Viewpoint(self.framing))
+
+    def look_from(self, viewpoint: Viewpoint, *, glide: bool = True) -> None:
+        """Move the camera, in a short while where pictures come fast enough."""
+        self._leaving = self._camera if glide and self._last is not None and self._interval < SLOWEST_EASE else None
+        self._gone = 0.0
+        self._viewpoint = viewpoint
+        self._place_camera(gliding=self._leaving is not None)
+        self.viewpoint_changed.emit()
+        self.update()
+
+    def settle(self) -> None:
+        """Tell of a move by hand now, when that is still to come."""
+        if self._turning.isActive():
+            self._turning.stop()
+            self.viewpoint_changed.emit()
+
+    def turn_camera(self, yaw: float, pitch: float) -> None:
+        """Around her, in radians."""
+        self._move(self._viewpoint.orbited(yaw, pitch))
+
+    def move_picture(self, right: float, up: float) -> None:
+        """By these shares of the picture's height."""
+        if self._avatar is not None:
+            self._move(self._viewpoint.panned(right, up, self._avatar.framing, self._aspect))
+
+    def zoom_camera(self, factor: float) -> None:
+        """Nearer for ``factor`` above 1."""
+        if self._avatar is not None:
+            self._move(self._viewpoint.zoomed(factor, self._avatar.framing, self._aspect))
 
     def set_background(self, color: QColor | str) -> None:
         """A colour; ``transparent`` (alpha 0) lets what is behind the window through where the desktop can."""
         wanted = QColor(color)
-        self._background = (wanted.redF(), wanted.greenF(), wanted.blueF(), wanted.alphaF())
+        self._scenery.colour = (wanted.redF(), wanted.greenF(), wanted.blueF(), wanted.alphaF())
         self.update()
+
+    def set_picture(self, pixels: NDArray[np.uint8] | None) -> None:
+        """A picture over the colour, RGBA (height, width, 4), first row on top; None for none."""
+        self._scenery.show_picture(pixels)
+        self.update()
+
+    def set_key(self, name: str) -> None:
+        """A key colour of ``idol.render.scenery`` in place of colour and picture; '' for none. Raises ValueError."""
+        if name and name not in KEYS:
+            raise ValueError(f"no key colour is called {name!r}; choose one of {', '.join(KEYS)}")
+        self._scenery.key = KEYS[name] if name else None
+        self.update()
+
+    @property
+    def lighting(self) -> str:
+        return self._lighting
 
     def set_lighting(self, name: str) -> None:
         """A preset of ``idol.render.lighting``. Raises ValueError for an unknown name."""
         if name not in LIGHTINGS:
             raise ValueError(f"no lighting is called {name!r}; choose one of {', '.join(LIGHTINGS)}")
-        self._renderer.lighting = LIGHTINGS[name or DEFAULT_LIGHTING]
+        self._lighting = name
+        self._renderer.lighting = LIGHTINGS[name]
         self.update()
 
     @property
@@ -161,6 +225,7 @@ class AvatarView(QOpenGLWidget):
             self._asked = max(self._asked, moment + self.lead)
             self._avatar.update(self._pose(self._asked), step)
             self._ticked = time.monotonic()
+            self._glide(step)
         self._last = moment
         if not self._no_gl:
             self.update()
@@ -194,7 +259,7 @@ class AvatarView(QOpenGLWidget):
         if self._ready and self.context() is not None:
             self.makeCurrent()
             self._renderer.release()
-            self._small.release()
+            self._scenery.release()
             self.doneCurrent()
         self._pending = True
 
@@ -205,7 +270,7 @@ class AvatarView(QOpenGLWidget):
         # Reparenting and driver resets give a new context: what the old one held is gone.
         context.aboutToBeDestroyed.connect(self._lose_context, Qt.ConnectionType.DirectConnection)
         self._renderer.forget()
-        self._small.forget()
+        self._scenery.forget()
         self._ready, self._pending = True, True
 
     def _lose_context(self) -> None:
@@ -214,7 +279,7 @@ class AvatarView(QOpenGLWidget):
         self._ready = False
         self.makeCurrent()
         self._renderer.release()
-        self._small.release()
+        self._scenery.release()
         self.doneCurrent()
         self._pending = True
 
@@ -234,12 +299,8 @@ class AvatarView(QOpenGLWidget):
 
     def _draw(self, width: int, height: int) -> None:
         small = reduced(width, height, round(PIXELS * self._detail)) if self._slow else (width, height)
-        if small == (width, height):
-            self._renderer.draw(self._camera, width, height, self._background)
-            return
-        self._small.bind(*small)
-        self._renderer.draw(self._camera, *small, self._background)
-        self._small.stretch(self.defaultFramebufferObject(), width, height)
+        target = self.defaultFramebufferObject()
+        self._scenery.paint(self._renderer, self._camera, target, (width, height), small)
 
     def _load(self) -> None:
         self._pending = False
@@ -247,7 +308,8 @@ class AvatarView(QOpenGLWidget):
             self._renderer.release()
             return
         self._renderer.load(self._avatar)
-        self.avatar_shown.emit()
+        # Not from within a painting: whoever hears it may close the window.
+        QTimer.singleShot(0, self, self.avatar_shown.emit)
 
     def _fail(self, message: str) -> None:
         if message == self._message:
@@ -268,15 +330,42 @@ class AvatarView(QOpenGLWidget):
 
     # Camera
 
-    def _frame(self) -> None:
-        if self._avatar is not None and not self._moved:
-            aspect = self.width() / max(self.height(), 1)
-            self._camera = Camera.framed(self._avatar.framing, self._framing, aspect)
+    @property
+    def _aspect(self) -> float:
+        return self.width() / max(self.height(), 1)
+
+    def _place_camera(self, *, gliding: bool = False) -> None:
+        if self._avatar is None:
+            return
+        framing, aspect = self._avatar.framing, self._aspect
+        wanted = self._viewpoint.kept_in_reach(framing, aspect).camera(framing, aspect)
+        if not gliding:
+            self._leaving, self._camera = None, wanted
+
+    def _glide(self, step: float) -> None:
+        if self._leaving is None or self._avatar is None:
+            return
+        self._gone += step
+        framing, aspect = self._avatar.framing, self._aspect
+        wanted = self._viewpoint.kept_in_reach(framing, aspect).camera(framing, aspect)
+        if self._gone >= EASE_SECONDS:
+            self._leaving, self._camera = None, wanted
+        else:
+            self._camera = between(self._leaving, wanted, self._gone / EASE_SECONDS)
+
+    def _move(self, viewpoint: Viewpoint) -> None:
+        """By hand, at once; told a moment after the last of many small steps."""
+        if self._avatar is None:
+            return
+        self._viewpoint = viewpoint.kept_in_reach(self._avatar.framing, self._aspect)
+        self._place_camera()
+        self._turning.start()
+        self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._label.setGeometry(self.rect())
-        self._frame()
+        self._place_camera()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._drag = event.position()
@@ -287,24 +376,18 @@ class AvatarView(QOpenGLWidget):
         delta = event.position() - self._drag
         self._drag = event.position()
         height = max(self.height(), 1)
-        if event.buttons() & Qt.MouseButton.LeftButton and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._camera.orbit(-delta.x() / height * 3.0, delta.y() / height * 2.0)
+        shifted = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if event.buttons() & Qt.MouseButton.LeftButton and not shifted:
+            self.turn_camera(-delta.x() / height * 3.0, delta.y() / height * 2.0)
         else:
-            self._camera.pan(delta.x() / height, delta.y() / height)
-        self._moved = True
-        self.update()
+            self.move_picture(delta.x() / height, -delta.y() / height)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._drag = None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Back to the framing's own view."""
-        self._moved = False
-        self._frame()
-        self.update()
+        self.reset_camera()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self._camera.zoom(0.9 ** (event.angleDelta().y() / 120.0))
-        self._moved = True
-        self.update()
+        self.zoom_camera(1.1 ** (event.angleDelta().y() / 120.0))
         event.accept()

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QColor, QKeySequence, QPixmap
+from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QKeySequence, QPixmap
 from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QLabel,
     QMainWindow,
-    QMenu,
     QMessageBox,
     QProgressBar,
     QPushButton,
@@ -23,11 +22,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from idol.avatar import Avatar, AvatarError, load_animation, load_avatar
+from idol.avatar import Avatar, AvatarError, load_animation
 from idol.dialogue.history import PastLine
 from idol.render import AvatarView
 from idol.seams import LANGUAGES, FacePose
-from idol.settings import AvatarSettings, Settings, data_dir, save_settings
+from idol.settings import Settings, data_dir, save_settings
 from idol.show.interface import (
     ClauseSpoken,
     Loading,
@@ -39,15 +38,21 @@ from idol.show.interface import (
     TurnEnded,
     TurnStarted,
 )
+from idol.ui.actions import add_action, with_key
+from idol.ui.avatar_menu import AvatarMenu, DropDoor
+from idol.ui.avatar_stage import AvatarStage
+from idol.ui.backgrounds import Backgrounds
+from idol.ui.compositor import transparency_trouble
 from idol.ui.frame_clock import BEATS, SOFTWARE_STEPS, FrameClock
 from idol.ui.model_menu import ModelMenu
 from idol.ui.overlay import Overlay
 from idol.ui.show_bridge import ShowBridge
+from idol.ui.stage_memory import StageMemory
 from idol.ui.strings import tr
+from idol.ui.view_menu import ViewMenu
 
 log = logging.getLogger(__name__)
 
-_BACKGROUNDS = {"Dark": "#20242f", "Light": "#e9edf5", "Green screen": "#00b140"}
 _DOTS = {
     "loading": "#e0b34f", "ready": "#63d08b", "thinking": "#7fb4ff", "speaking": "#ff7aa8", "failed": "#ff5f6f",
     "closed": "#6b7390",
@@ -83,7 +88,6 @@ class MainWindow(QMainWindow):
         self._show = show
         self._settings = settings
         self._kept = kept if kept is not None else settings
-        self._default_avatar = default_avatar
         self._forget = forget
         self._voices = voices
         self._models = models
@@ -97,8 +101,6 @@ class MainWindow(QMainWindow):
         self.view.gl_failed.connect(self._on_gl_failed)
         self.view.avatar_shown.connect(self._greet)
         self._greeted: Avatar | None = None
-        colour = QColor(settings.avatar.background)
-        self.view.set_background(colour if colour.isValid() else QColor(AvatarSettings().background))
         self.overlay = Overlay(self.view)
         self.overlay.setVisible(settings.ui.overlay)
         self.chat = ChatPanel("Mira", data_dir() / "draft.txt")
@@ -113,8 +115,18 @@ class MainWindow(QMainWindow):
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(1)
         self.chat.setMinimumWidth(260)
+        self.chat.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)  # a clear window would show through it
         self.setCentralWidget(self._splitter)
         self._build_status()
+        self.stage = AvatarStage(
+            self, self.view, default_avatar, StageMemory(data_dir() / "stage.json"),
+            keep_path=lambda path: self._keep("avatar", "path", path), say=self._say_notice,
+        )  # fmt: skip
+        self.stage.loader.busy.connect(self._show_opening)
+        self.backgrounds = Backgrounds(
+            self, self.view, settings.avatar, keep=lambda name, value: self._keep("avatar", name, value),
+            say=self._say_notice, translucent=self.set_translucent,
+        )  # fmt: skip
         self._build_menus()
         self._bridge = ShowBridge(show, self)
         self._bridge.arrived.connect(self._on_event)
@@ -126,12 +138,12 @@ class MainWindow(QMainWindow):
         self._slow.setInterval(250)
         self._slow.timeout.connect(self._refresh)
         self._closing = False
-        self.open_avatar(Path(settings.avatar.path) if settings.avatar.path else default_avatar)
-        if not colour.isValid():
-            self.chat.add_notice(
-                f"The background {settings.avatar.background!r} of the settings is no colour; the usual one is shown. "
-                "Choose one in the menu View, or write one such as '#20242f' or 'black'.", bad=True,
-            )  # fmt: skip
+        self._drops = DropDoor(self, self.stage, self.backgrounds, self.open_animation)
+        self._drops.guard(self, self.view, self.chat.line, self.chat.line.viewport())
+        self.backgrounds.apply()
+        named = settings.avatar.path
+        path = Path(named) if named else default_avatar
+        self.stage.open(path, trusted=named != self._kept.avatar.path)
 
     def start(self) -> None:
         """Begin drawing; call after ``show()``."""
@@ -171,69 +183,51 @@ class MainWindow(QMainWindow):
         row.addWidget(self._volume)
         for widget in (self._dot, self._state, self._progress, self._action):
             bar.addWidget(widget)
+        self._opening = QWidget()
+        opening = QHBoxLayout(self._opening)
+        opening.setContentsMargins(0, 0, 12, 0)
+        self._opening_name = QLabel()
+        self._opening_name.setTextFormat(Qt.TextFormat.PlainText)
+        stop = QPushButton(tr("Cancel"))
+        stop.clicked.connect(lambda _checked=False: self.stage.loader.cancel())
+        opening.addWidget(self._opening_name)
+        opening.addWidget(stop)
+        self._opening.setVisible(False)
+        bar.addPermanentWidget(self._opening)
         bar.addPermanentWidget(volume)
 
     def _build_menus(self) -> None:
-        file = self.menuBar().addMenu(tr("File"))
-        self._add(file, "Open avatar…", self._choose_avatar, QKeySequence.StandardKey.Open)
-        self._add(file, "Default avatar", lambda: self.open_avatar(self._default_avatar, keep=True))
+        file = self.menuBar().addMenu(with_key("File", "F"))
+        self.avatars = AvatarMenu(self, file.addMenu(tr("Avatars")), self.stage)
+        add_action(self, file, "Open avatar…", self.avatars.choose, QKeySequence.StandardKey.Open)
         file.addSeparator()
-        self._add(file, "Quit", self.close, QKeySequence.StandardKey.Quit)
-        view = self.menuBar().addMenu(tr("View"))
-        self._stage = self._add(view, "Stage only", self._set_stage, QKeySequence("F11"), checkable=True)
-        self._overlay_action = self._add(view, "Overlay", self._set_overlay, QKeySequence("F3"), checkable=True)
+        add_action(self, file, "Open animation…", self._choose_animation, "Ctrl+Shift+O")
+        add_action(self, file, "Stop the animation", self.stop_animation)
+        file.addSeparator()
+        add_action(self, file, "Quit", self.close, QKeySequence.StandardKey.Quit)
+        view = self.menuBar().addMenu(with_key("View", "V"))
+        self._stage_only = add_action(self, view, "Stage only", self._set_stage, "F11", checkable=True)
+        self._overlay_action = add_action(self, view, "Overlay", self._set_overlay, "F3", checkable=True)
         self._overlay_action.setChecked(self._settings.ui.overlay)
         self._overlay_action.triggered.connect(lambda on: self._keep("ui", "overlay", on))
         view.addSeparator()
-        framings, colours = QActionGroup(self), QActionGroup(self)
-        for text, framing in (("Face", "face"), ("Bust", "bust"), ("Full body", "full")):
-            self._choice(view, framings, text, framing == self.view.framing, self.view.set_framing, framing)
-        backgrounds = view.addMenu(tr("Background"))
-        for text, colour in _BACKGROUNDS.items():
-            chosen = QColor(colour) == QColor(self._settings.avatar.background)
-            self._choice(backgrounds, colours, text, chosen, self._set_background, colour)
-        chat = self.menuBar().addMenu(tr("Chat"))
-        self._add(chat, "Stop", self._cancel)
-        self._add(chat, "Start a new conversation", self._start_anew)
-        self._voice_menu = self.menuBar().addMenu(tr("Voice"))
+        self.view_menu = ViewMenu(self, view, self.view)
+        self.stage.placed.connect(self.view_menu.tick)
+        self.backgrounds.build(view.addMenu(tr("Background")))
+        view.addSeparator()
+        add_action(self, view, "About this avatar…", self.stage.show_terms)
+        chat = self.menuBar().addMenu(with_key("Chat", "C"))
+        add_action(self, chat, "Stop", self._cancel)
+        add_action(self, chat, "Start a new conversation", self._start_anew)
+        self._voice_menu = self.menuBar().addMenu(with_key("Voice", "O"))
         self._voice_menu.aboutToShow.connect(self._fill_voices)
-        self._model_menu = self.menuBar().addMenu(tr("Mind"))
+        self._model_menu = self.menuBar().addMenu(with_key("Mind", "M"))
         self.mind = ModelMenu(
             self._model_menu, self._show, self._kept, self._models or list,
             say=lambda text: self.chat.add_notice(text), save=self._save,
         )  # fmt: skip
-        about = self.menuBar().addMenu(tr("Help"))
-        self._add(about, "About", self._about)
-
-    def _add(
-        self,
-        menu: QMenu,
-        text: str,
-        do: Callable[..., object],
-        shortcut: QKeySequence | QKeySequence.StandardKey | None = None,
-        *,
-        checkable: bool = False,
-    ) -> QAction:
-        action = QAction(tr(text), self)
-        action.setCheckable(checkable)
-        if shortcut is not None:
-            action.setShortcut(QKeySequence(shortcut))
-        if checkable:
-            action.toggled.connect(do)
-        else:
-            action.triggered.connect(lambda _checked=False: do())
-        menu.addAction(action)
-        self.addAction(action)  # shortcuts work while the menu bar is hidden too
-        return action
-
-    def _choice(
-        self, menu: QMenu, group: QActionGroup, text: str, chosen: bool, do: Callable[[str], None], value: str
-    ) -> None:
-        """One of several of which one is ticked; ``do(value)`` when it is taken."""
-        action = self._add(menu, text, lambda _on: None, checkable=True)
-        group.addAction(action)
-        action.setChecked(chosen)
-        action.triggered.connect(lambda _on: do(value))
+        about = self.menuBar().addMenu(with_key("Help", "H"))
+        add_action(self, about, "About", self._about)
 
     def _fill_voices(self) -> None:
         self._voice_menu.clear()
@@ -252,20 +246,39 @@ class MainWindow(QMainWindow):
 
     # -- the stage -----------------------------------------------------------------------------------------------
 
-    def open_avatar(self, path: Path, *, keep: bool = False) -> bool:
-        """Show the avatar at ``path``; when it cannot be loaded the one on stage stays, with a message."""
-        try:
-            avatar: Avatar = load_avatar(path)
-        except (AvatarError, OSError) as error:
-            text = str(error)
-            self.chat.add_notice(text if path.name in text else f"{path.name}: {text}", bad=True)
-            if path != self._default_avatar and self.view.avatar is None:
-                return self.open_avatar(self._default_avatar)
-            return False
-        self.view.set_avatar(avatar)
-        if keep:
-            self._keep("avatar", "path", "" if path == self._default_avatar else str(path))
-        return True
+    def _show_opening(self, name: str) -> None:
+        """An avatar is being loaded; '' when none is any more."""
+        self._opening_name.setText(f"{tr('Loading')}: {name}")
+        self._opening.setVisible(bool(name))
+
+    def set_translucent(self, on: bool) -> None:
+        """The window's own ground clear, so that the desktop and captures see through where the view is clear."""
+        if on == self.testAttribute(Qt.WidgetAttribute.WA_TranslucentBackground):
+            return
+        made, shown = self.windowHandle() is not None, self.isVisible()
+        place, sizes, focus = self.saveGeometry(), self._splitter.sizes(), self.focusWidget()
+        if made:  # the alpha channel is a window's from its beginning: make it anew, and the view's context with it
+            self.hide()
+            self.view.setParent(None)
+            self.destroy()
+        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground, on)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground, on)
+        if made:
+            self._splitter.insertWidget(0, self.view)
+            self._splitter.setStretchFactor(0, 1)
+            self._splitter.setSizes(sizes)
+            self.view.show()
+            self.restoreGeometry(place)
+            self.setVisible(shown)
+            if focus is not None:
+                focus.setFocus()
+        if on:
+            QTimer.singleShot(0, self, self._look_through)
+
+    def _look_through(self) -> None:
+        trouble = transparency_trouble(self.windowHandle())
+        if trouble:
+            self._say_notice(trouble, False)
 
     def _greet(self) -> None:
         """She waves when she is first seen."""
@@ -288,15 +301,15 @@ class MainWindow(QMainWindow):
         self.view.avatar.motion.play(clip, loop=loop)
         return True
 
+    def _choose_animation(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, tr("Open animation…"), "", f"{tr('Animation')} (*.vrma)")
+        if name:
+            self.open_animation(Path(name))
+
     def stop_animation(self) -> None:
         """Let her go back to her own motion."""
         if self.view.avatar is not None:
             self.view.avatar.motion.stop()
-
-    def _choose_avatar(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, tr("Open avatar…"), "", f"{tr('Avatar')} (*.vrm *.glb)")
-        if name:
-            self.open_avatar(Path(name), keep=True)
 
     def _pose(self, now: float) -> FacePose:
         return self._show.pose(now)
@@ -309,7 +322,7 @@ class MainWindow(QMainWindow):
 
     def set_stage(self, on: bool) -> None:
         """Show only her, for capture."""
-        self._stage.setChecked(on)
+        self._stage_only.setChecked(on)
 
     def set_overlay(self, on: bool) -> None:
         self._overlay_action.setChecked(on)
@@ -326,9 +339,8 @@ class MainWindow(QMainWindow):
     def _set_overlay(self, on: bool) -> None:
         self.overlay.setVisible(on)
 
-    def _set_background(self, colour: str) -> None:
-        self.view.set_background(QColor(colour))
-        self._keep("avatar", "background", colour)
+    def _say_notice(self, text: str, bad: bool) -> None:
+        self.chat.add_notice(text, bad=bad)
 
     # -- the chat ------------------------------------------------------------------------------------------------
 
@@ -461,6 +473,8 @@ class MainWindow(QMainWindow):
             self._slow.stop()
             self._bridge.close()
             self.hide()  # gone at once, even while an engine ends its last step
+            self.stage.close()
+            self.backgrounds.close()
             started = time.monotonic()
             try:
                 self._show.close()

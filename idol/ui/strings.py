@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLocale
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+
+from idol.ui.strings_terms import TERMS
 
 _TABLE: dict[str, tuple[str, str]] = {
+    **TERMS,
     "Say something to her…": ("对她说点什么……", "話しかけてみて……"),
     "Send": ("发送", "送信"),
     "Stop": ("停止", "停止"),
@@ -20,7 +23,13 @@ _TABLE: dict[str, tuple[str, str]] = {
     "failed": ("失败", "失敗"),
     "File": ("文件", "ファイル"),
     "Open avatar…": ("打开角色模型……", "アバターを開く……"),
-    "Default avatar": ("默认角色", "標準のアバター"),
+    "Open animation…": ("打开动画……", "アニメーションを開く……"),
+    "Stop the animation": ("停止动画", "アニメーションを止める"),
+    "Animation": ("动画", "アニメーション"),
+    "Avatars": ("角色", "アバター一覧"),
+    "Used lately": ("最近使用", "最近使ったもの"),
+    "the file is gone": ("文件已不存在", "ファイルがありません"),
+    "About this avatar…": ("关于此角色……", "このアバターについて……"),
     "Quit": ("退出", "終了"),
     "View": ("视图", "表示"),
     "Stage only": ("仅舞台", "ステージのみ"),
@@ -28,10 +37,46 @@ _TABLE: dict[str, tuple[str, str]] = {
     "Face": ("脸部", "顔"),
     "Bust": ("半身", "上半身"),
     "Full body": ("全身", "全身"),
+    "Camera": ("镜头", "カメラ"),
+    "Nearer": ("拉近", "近づく"),
+    "Further": ("拉远", "離れる"),
+    "Round to the left": ("向左环绕", "左へ回る"),
+    "Round to the right": ("向右环绕", "右へ回る"),
+    "Higher": ("升高", "上から"),
+    "Lower": ("降低", "下から"),
+    "Move her left": ("角色左移", "左へ動かす"),
+    "Move her right": ("角色右移", "右へ動かす"),
+    "Move her up": ("角色上移", "上へ動かす"),
+    "Move her down": ("角色下移", "下へ動かす"),
+    "Reset the camera": ("重置镜头", "カメラを戻す"),
+    "Lighting": ("灯光", "照明"),
+    "Studio": ("影棚", "スタジオ"),
+    "Soft": ("柔和", "ソフト"),
+    "Evening": ("傍晚", "夕暮れ"),
+    "Neon": ("霓虹", "ネオン"),
     "Background": ("背景", "背景"),
     "Dark": ("深色", "ダーク"),
     "Light": ("浅色", "ライト"),
+    "Colour…": ("颜色……", "色を選ぶ……"),
+    "Picture": ("图片", "画像"),
+    "Choose a picture…": ("选择图片……", "画像を選ぶ……"),
+    "Transparent": ("透明", "透明"),
     "Green screen": ("绿幕", "グリーンバック"),
+    "Blue screen": ("蓝幕", "ブルーバック"),
+    "Magenta screen": ("品红幕", "マゼンタバック"),
+    "This screen gives the window no transparency, so it stays black behind her. Choose a chroma key instead.": (
+        "此屏幕不支持透明窗口，角色身后会显示为黑色。请改用绿幕等色键背景。",
+        "この画面では窓を透明にできないため、背後は黒になります。グリーンバックなどを選んでください。",
+    ),
+    "No compositor runs on this desktop: the screen shows black behind her. A capture that reads the window itself "
+    "with its transparency still works; otherwise start a compositor, or choose a chroma key.": (
+        "此桌面没有运行合成器：屏幕上角色身后显示为黑色。直接读取窗口透明度的捕获仍然可用；否则请启动合成器或使用色键背景。",
+        "このデスクトップではコンポジターが動いていないため、画面では背後が黒になります。窓の透明度を直接読む取り込みは"
+        "使えます。そうでなければコンポジターを起動するか、グリーンバックなどを選んでください。",
+    ),
+    "What the stage remembers could not be saved": ("无法保存舞台的记录", "ステージの記録を保存できませんでした"),
+    "Close": ("关闭", "閉じる"),
+    "About this avatar": ("关于此角色", "このアバターについて"),
     "Voice": ("声音", "声"),
     "Chinese": ("中文", "中国語"),
     "Japanese": ("日文", "日本語"),
@@ -65,6 +110,14 @@ def choose_language(name: str) -> None:
     if name == "auto":
         name = QLocale.system().name()[:2]
     _chosen = name if name in ("zh", "ja") else "en"
+
+
+def translate_dialogs(application: QCoreApplication) -> None:
+    """Qt's own dialogues, for files and colours, speak the chosen language too, where Qt came with it."""
+    name = {"zh": "qtbase_zh_CN", "ja": "qtbase_ja"}.get(_chosen)
+    translator = QTranslator(application)
+    if name and translator.load(name, QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
+        application.installTranslator(translator)
 
 
 def tr(text: str) -> str:

@@ -9,10 +9,13 @@ ACCENT = "#ff7aa8"
 _SHEET = """
 * { font-size: 14px; }
 QMainWindow, QWidget#desk { background: #171a23; color: #e8eaf2; }
-QWidget#side { background: #1d2130; border-left: 1px solid #2a3044; }
+QWidget#side { background: #171a23; border-left: 1px solid #2a3044; }
 QLabel { color: #e8eaf2; background: transparent; }
 QLabel#title { font-size: 16px; font-weight: 600; padding: 12px 16px 2px 16px; }
 QLabel#hint { color: #8b93ad; font-size: 12px; padding: 0 16px 8px 16px; }
+QLabel#dialog_title { font-size: 17px; font-weight: 600; }
+QLabel#detail { color: #aab1c7; }
+QDialog { background: #171a23; }
 QLabel#meta { color: #8b93ad; font-size: 11px; }
 QLabel#state { color: #c9cfe2; padding: 0 6px; }
 QLabel#dot { font-size: 16px; padding-left: 12px; }

@@ -232,3 +232,25 @@ def test_closing_while_it_loads_is_quick(screen: Screen, tmp_path: Path, model_p
     done = start(screen, tmp_path, "--model", "smollm2-135m", "--quit-after", "1.5")
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - started < 30
+
+
+def test_the_stage_is_set_from_the_command_line_for_one_run(screen: Screen, tmp_path: Path) -> None:
+    kept, shot = tmp_path / "settings.toml", tmp_path / "window.png"
+    kept.write_text('[avatar]\nbackground = "#102030"\n', encoding="utf-8")
+    words = ["--framing", "full", "--lighting", "evening", "--background", "key-blue", "--stage"]
+    done = start(
+        screen, tmp_path, *words, "--quit-after", "4", "--screenshot", str(shot), IDOL_MODELS=str(tmp_path / "models"),
+        PIP_INDEX_URL="http://127.0.0.1:9",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with Image.open(shot) as opened:
+        image = opened.convert("RGB")
+    assert image.getpixel((5, 5)) == image.getpixel((890, 590)) == (0, 0, 255)
+    assert len(image.getcolors(1 << 20) or []) > 200, "nobody is on the stage"
+    assert kept.read_text(encoding="utf-8") == '[avatar]\nbackground = "#102030"\n'
+    log = (tmp_path / "data" / "logs" / "idol.log").read_text(encoding="utf-8")
+    assert "VRM Public License" in log and "Performing with it" in log
+    remembered = json.loads((tmp_path / "data" / "stage.json").read_text(encoding="utf-8"))["avatars"]
+    assert [entry["camera"] for entry in remembered] == [None]
+    wrong = start(screen, tmp_path, "--background", "blue")
+    assert wrong.returncode == 2 and "key-blue" in wrong.stderr

@@ -40,7 +40,10 @@ def test_a_picture_of_the_asked_size(tmp_path: Path) -> None:
     [
         (["--set", "jawOpne=1"], "jawOpen"), (["--set", "jawOpen=3"], "within 0 to 1"),
         (["--expression", "hapy=1"], "happy"), (["--size", "9x9"], "16 to 8192"), (["--gaze", "1"], "2 numbers"),
-        (["--background", "red"], "#rrggbb"), (["--gesture", "wav"], "Did you mean wave"),
+        (["--background", "red"], "#rrggbb"), (["--background", "key-red"], "key-green"),
+        (["--zoom", "0"], "above 0"), (["--zoom", "nan"], "above 0"), (["--pan", "1"], "two numbers"),
+        (["--pan", "inf,0"], "two numbers"),
+        (["--gesture", "wav"], "Did you mean wave"),
         (["--at", "2"], "--gesture"),
         (["--gesture", "wave", "--at", "-1"], "seconds within"),
         (["--gesture", "wave", "--animation", "x"], "one of them"),
@@ -80,3 +83,35 @@ def test_a_bad_file_is_an_error_with_a_way_out(tmp_path: Path, capsys: pytest.Ca
     assert "cut short" in capsys.readouterr().err
     assert main(["snapshot", "--avatar", str(tmp_path / "none.vrm"), "-o", str(tmp_path / "x.png")]) == 1
     assert "Check the path" in capsys.readouterr().err
+
+
+def picture(tmp_path: Path, *words: str) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    out = tmp_path / "her.png"
+    assert main(["snapshot", "--avatar", GODETTE, "--size", "160x120", *words, "-o", str(out)]) == 0
+    return np.asarray(Image.open(out))
+
+
+def test_backgrounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clear = picture(tmp_path, "--background", "transparent")
+    assert clear[0, 0, 3] == 0 and (clear[..., 3] == 255).mean() > 0.1
+    keyed = picture(tmp_path, "--background", "key-magenta")
+    assert ((keyed == (255, 0, 255, 255)).all(axis=2) == (clear[..., 3] < 128)).all()
+    Image.new("RGB", (320, 240), (12, 34, 56)).save(tmp_path / "wall.png")
+    wall = picture(tmp_path, "--background", str(tmp_path / "wall.png"))
+    assert (wall[clear[..., 3] == 0] == (12, 34, 56, 255)).all()
+    (tmp_path / "bad.png").write_text("no")
+    words = ["--avatar", GODETTE, "--background", str(tmp_path / "bad.png"), "-o", str(tmp_path / "x.png")]
+    assert main(["snapshot", *words]) == 1
+    assert "no PNG, JPEG or WebP" in capsys.readouterr().err
+
+
+def test_zoom_and_pan(tmp_path: Path) -> None:
+    def alpha(*words: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        return picture(tmp_path, "--background", "transparent", *words)[..., 3] > 128
+
+    plain = alpha("--framing", "full")
+    assert alpha("--framing", "full", "--zoom", "1.5").sum() > 1.5 * plain.sum()
+    moved = alpha("--framing", "full", "--pan", "0.25,0")
+    columns = np.arange(160)
+    middles = [(columns * shape).sum() / shape.sum() for shape in (plain, moved)]
+    assert middles[1] - middles[0] == pytest.approx(0.25 * 120, abs=2)

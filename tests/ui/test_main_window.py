@@ -31,6 +31,7 @@ def window(qtbot: QtBot, show: FakeShow) -> Iterator[MainWindow]:
     qtbot.addWidget(made)
     made.show()
     made.start()
+    qtbot.waitUntil(lambda: made.view.avatar is not None)
     yield made
     made.close()
 
@@ -139,23 +140,27 @@ def test_fetching_has_a_button(qtbot: QtBot, window: MainWindow) -> None:
     assert not window._action.isVisible()
 
 
-def test_a_broken_avatar_leaves_the_old_one(window: MainWindow, tmp_path: Path) -> None:
+def test_a_broken_avatar_leaves_the_old_one(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     before = window.view.avatar
     broken = tmp_path / "broken.vrm"
     broken.write_bytes(GODETTE.read_bytes()[:5000])
-    assert before is not None and not window.open_avatar(broken, keep=True)
-    assert window.view.avatar is before
+    window.stage.open(broken, keep=True)
+    qtbot.waitUntil(lambda: any("broken.vrm" in text for text in texts(window)))
+    assert before is not None and window.view.avatar is before
     assert any(text.startswith("broken.vrm") and text.count("broken.vrm") == 1 for text in texts(window))
     assert load_settings()[0].avatar.path == ""
 
 
-def test_an_opened_avatar_is_remembered(window: MainWindow) -> None:
+def test_an_opened_avatar_is_remembered(qtbot: QtBot, window: MainWindow) -> None:
     other = GODETTE.with_name("debug_robot_vrm1.vrm")
-    assert window.open_avatar(other, keep=True)
+    before = window.view.avatar
+    window.stage.open(other, keep=True)
+    qtbot.waitUntil(lambda: window.view.avatar is not before)
+    assert window.stage.path == other
     assert load_settings()[0].avatar.path == str(other)
 
 
-def test_she_waves_once_when_she_is_first_seen_and_again_after_a_change(window: MainWindow) -> None:
+def test_she_waves_once_when_she_is_first_seen_and_again_after_a_change(qtbot: QtBot, window: MainWindow) -> None:
     avatar = window.view.avatar
     assert avatar is not None
     assert avatar.motion.gesture_name == "", "nothing of her is on the screen yet"
@@ -164,7 +169,8 @@ def test_she_waves_once_when_she_is_first_seen_and_again_after_a_change(window: 
     avatar.motion.stop_gesture()
     window.view.avatar_shown.emit()  # the same one is drawn anew, by a new context say
     assert avatar.motion.gesture_name == ""
-    assert window.open_avatar(GODETTE.with_name("debug_robot_vrm1.vrm"))
+    window.stage.open(GODETTE.with_name("debug_robot_vrm1.vrm"))
+    qtbot.waitUntil(lambda: window.view.avatar is not avatar)
     other = window.view.avatar
     assert other is not None and other is not avatar
     window.view.avatar_shown.emit()
@@ -250,7 +256,10 @@ def test_menus_tick_what_is_chosen(window: MainWindow) -> None:
     choices["Full body"].trigger()
     choices["Green screen"].trigger()
     assert ticked("Face") == ["Full body"] and ticked("Dark") == ["Green screen"]
-    assert window.view.framing == "full" and load_settings()[0].avatar.background == "#00b140"
+    kept = load_settings()[0].avatar
+    assert window.view.framing == "full" and (kept.backdrop, kept.background) == ("key-green", "#20242f")
+    choices["Light"].trigger()
+    assert ticked("Dark") == ["Light"] and load_settings()[0].avatar.backdrop == "colour"
     window._fill_voices()
     english = window._voice_menu.actions()[0].menu()
     assert [a.text() for a in english.actions() if a.isChecked()] == ["af_heart"]  # type: ignore[union-attr]
@@ -373,5 +382,5 @@ def test_a_background_that_is_no_colour_is_told(qtbot: QtBot, show: FakeShow) ->
     made = MainWindow(show, settings, GODETTE)
     qtbot.addWidget(made)
     assert any("'banana'" in text and "View" in text for text in texts(made))
-    assert made.view._background[:3] != (0.0, 0.0, 0.0)
+    assert made.view._scenery.colour[:3] != (0.0, 0.0, 0.0)
     made.close()

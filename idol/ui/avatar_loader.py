@@ -1,0 +1,104 @@
+"""Loads avatars beside the window: one at a time on a thread of its own, the latest wish first."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Qt, Signal
+
+from idol.avatar import Avatar, AvatarError, load_avatar
+from idol.avatar.card import read_card
+from idol.ui.stage_memory import file_key
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedAvatar:
+    """``key`` is the hash of the file; ``thumbnail`` RGBA (height, width, 4) where it has one."""
+
+    path: Path
+    key: str
+    avatar: Avatar
+    thumbnail: NDArray[np.uint8] | None
+
+
+class AvatarLoader(QObject):
+    """``loaded(LoadedAvatar)`` or ``failed(path, message)`` for the latest ``load`` only, on the main thread.
+
+    Parsing cannot be broken off: what comes of a cancelled load is dropped, and the next begins after it.
+    """
+
+    loaded = Signal(object)
+    failed = Signal(object, str)
+    busy = Signal(str)
+    """The name of the file that is being loaded, '' when none is."""
+    _ended = Signal(int, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._thread: threading.Thread | None = None
+        self._wanted: Path | None = None
+        self._turn = 0
+        self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def loading(self) -> bool:
+        """A result is still to come."""
+        return self._wanted is not None
+
+    def load(self, path: Path) -> None:
+        """Begin; an earlier load that has not come to its end is dropped."""
+        self._turn += 1
+        self._wanted = path
+        self.busy.emit(path.name)
+        if self._thread is None:
+            self._start()
+
+    def cancel(self) -> None:
+        """What is on stage stays."""
+        self._turn += 1
+        self._wanted = None
+        self.busy.emit("")
+
+    def close(self, timeout: float = 10.0) -> None:
+        self._turn += 1
+        self._wanted = None
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _start(self) -> None:
+        assert self._wanted is not None
+        self._thread = threading.Thread(
+            target=self._run, args=(self._turn, self._wanted), name="idol-avatar", daemon=True
+        )  # fmt: skip
+        self._thread.start()
+
+    def _run(self, turn: int, path: Path) -> None:
+        result: LoadedAvatar | str
+        try:
+            result = LoadedAvatar(path, file_key(path), load_avatar(path), read_card(path).thumbnail)
+        except AvatarError as error:
+            result = str(error)
+        except OSError as error:
+            result = f"{path} cannot be read ({error.strerror or error}). Check the path and its permissions."
+        except Exception as error:  # a thread's failure must reach the window
+            result = f"{path.name} could not be loaded: {error!r}. Export it again; if that does not help, report it."
+        self._ended.emit(turn, result)
+
+    def _on_ended(self, turn: int, result: LoadedAvatar | str) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if turn != self._turn:
+            if self._wanted is not None:
+                self._start()
+            return
+        path, self._wanted = self._wanted, None
+        self.busy.emit("")
+        if isinstance(result, str):
+            self.failed.emit(path, result)
+        else:
+            self.loaded.emit(result)
