@@ -81,6 +81,8 @@ def build_resources(avatar: Avatar, frame_bytes: int, cheap: bool = False) -> Re
     except BaseException:
         out.release()
         raise
+    # Rare enough that it may lie on the GPU unused: what only the one inside the avatar would see.
+    out.drawables = [d for d in out.drawables if avatar.data.primitives[d.primitive].drawn_third_person]
     return out
 
 
@@ -107,8 +109,7 @@ def _build(out: Resources, avatar: Avatar, frame_bytes: int, cheap: bool) -> Non
         blocks[i, :MATERIAL_WORDS] = pack_material(material)
     out.material_buffer = _buffer(out, GL.GL_UNIFORM_BUFFER, blocks, blocks.nbytes, GL.GL_DYNAMIC_DRAW)
     for number, primitive in enumerate(data.primitives):
-        if primitive.drawn_third_person:
-            out.drawables.append(_drawable(out, avatar, number, primitive))
+        out.drawables.append(_drawable(out, avatar, number, primitive))
 
 
 def _buffer(out: Resources, target: int, content: NDArray[np.generic] | None, size: int, usage: int) -> int:
