@@ -265,6 +265,19 @@ def test_quantised_attributes() -> None:
     assert np.abs(p.weights - q.weights).max() < 1e-4
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint8, np.uint16])
+def test_normalised_integers_are_shares_of_their_largest(kind: Any) -> None:
+    pieces, _ = model("RiggedFigure.glb")
+    index = pieces.document["meshes"][0]["primitives"][0]["attributes"]["POSITION"]
+    info = np.iinfo(kind)
+    stored = np.tile(np.asarray([info.max, 0, info.min], kind), (len(pieces.array(index)), 1))
+    pieces.store(index, stored, True, 8)
+    pieces.need("KHR_mesh_quantization")
+    positions = parse_avatar(pieces.content()).data.primitives[0].positions
+    lowest = -1.0 if info.min < 0 else 0.0
+    assert positions == pytest.approx(np.tile(np.asarray([1.0, 0.0, lowest], np.float32), (len(positions), 1)))
+
+
 def test_interleaved_attributes() -> None:
     pieces, plain = model("RiggedFigure.glb")
     document = pieces.document
