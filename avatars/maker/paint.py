@@ -165,29 +165,51 @@ def outline_width() -> Image.Image:
 
 
 def hair(shade: bool) -> Image.Image:
-    """Three strips: with the ring of light, without it, with it but without pink ends; v from root to tip."""
-    size = 768
+    """Left half: the dome, folded at the face's middle, from crown to edge, with the ring of light. Right half: strips
+    for locks, from root to tip."""
+    size = 1024
     g = (np.arange(size) + 0.5) / size
-    u, v = np.meshgrid(g, g)
-    across = (u * 3) % 1.0
-    lit = [(0.0, "#a691e2"), (0.3, "#bda9f0"), (0.62, "#c9b4f5"), (0.82, "#ecb3e4"), (1.0, "#ff9fc4")]
-    dark = [(0.0, "#7561be"), (0.3, "#8671cc"), (0.62, "#937cd2"), (0.82, "#bd7cc4"), (1.0, "#da74a8")]
-    # The fringe stays nearly plain; only long hair runs out into pink.
-    out = _gradient(dark if shade else lit, np.where(u > 2 / 3, v * 0.70, v))
-    strand = np.zeros_like(u)
+    u, v = np.meshgrid(g[: size // 2], g)
+    azimuth, polar = u * 360.0, v * 132.0
+    root, base, bright = ("#8672cb", "#8f7ad2", "#9a86d8") if shade else ("#b39de9", "#c0abf2", "#cdbbf7")
+    out = _gradient([(0, root), (30, base), (70, base), (132, root)], polar)
     rng = np.random.default_rng(7)
-    for _ in range(26):
-        c, w, s = rng.uniform(0.03, 0.97), rng.uniform(0.008, 0.03), rng.uniform(-1, 1)
-        strand += s * np.exp(-(((across - c - 0.03 * np.sin(v * 5 + c * 9)) / w) ** 2))
-    out = _over(out, "#6a55b4", 0.30 * np.clip(strand, 0, 1))
-    out = _over(out, "#efe4ff", 0.26 * np.clip(-strand, 0, 1) * (0.4 if shade else 1.0))
-    edge = smooth(np.abs(across - 0.5), 0.40, 0.5)
-    out = _over(out, "#5b479f", 0.55 * edge * (1 - 0.5 * v))
-    ring = (u < 1 / 3) | (u > 2 / 3)
+    line = "#5d4aa6" if shade else "#7d68c4"
+    for _ in range(70):
+        c, w, s = rng.uniform(0, 180), rng.uniform(0.3, 1.1), rng.uniform(0.1, 1.0)
+        a, b = sorted(rng.uniform(8, 130, 2))
+        run = smooth(polar, a, a + 22) * smooth(polar, b + 26, b)
+        wide = w * np.maximum(np.sin(np.radians(np.maximum(polar, 12))), 0.3)
+        out = _over(out, line if rng.uniform() < 0.55 else bright, 0.5 * s * run * np.exp(-(((azimuth - c) / wide) ** 2)))
     if not shade:
-        centre = 0.25 + 0.020 * np.cos(across * np.pi * 2) + 0.012 * np.sin(across * 31)
-        band = smooth(np.abs(v - centre) - 0.012 * np.sin(across * 47), 0.052, 0.022)
-        out = np.where(
-            ring[..., None], _over(out, "#f6efff", 0.80 * band * smooth(np.abs(across - 0.5), 0.47, 0.30)), out
-        )
-    return _image(out)
+        # One band with a toothed lower edge.
+        teeth = np.abs((azimuth / 9.0 + 0.13 * np.sin(azimuth * 0.35)) % 2.0 - 1.0)
+        low = 52.0 + 7.0 * teeth**1.3 + 1.6 * np.sin(azimuth * 0.21)
+        high = 43.5 - 3.5 * (1 - teeth) ** 1.3 + 1.2 * np.sin(azimuth * 0.21)
+        band = smooth(polar, high - 0.7, high + 0.7) * smooth(polar, low + 0.7, low - 0.7)
+        out = _over(out, "#efe6ff", 0.85 * band * smooth(azimuth, 128, 95))
+    strips = [_strip(name, shade, size) for name in ("plain", "long", "short", "accent")]
+    return _image(np.concatenate([out, *strips], 1))
+
+
+def _strip(name: str, shade: bool, size: int) -> F64:
+    g = (np.arange(size) + 0.5) / size
+    u, v = np.meshgrid((np.arange(size // 8) + 0.5) / (size // 8), g)
+    lit = {"plain": [(0, "#b9a3ee"), (0.35, "#c5b1f5"), (1.0, "#d3c2fb")],
+           "long": [(0, "#b9a3ee"), (0.35, "#c3aef4"), (0.62, "#cfb2f3"), (0.85, "#f0a6d6"), (1.0, "#ff8fbd")],
+           "short": [(0, "#b9a3ee"), (0.45, "#c5b1f5"), (0.75, "#dcb2ee"), (1.0, "#fb9ccb")],
+           "accent": [(0, "#ff9fc4"), (1.0, "#ff8fbd")]}[name]  # fmt: skip
+    dark = {"plain": [(0, "#8774cb"), (0.35, "#907dd3"), (1.0, "#9c88da")],
+            "long": [(0, "#8774cb"), (0.35, "#8f7bd2"), (0.62, "#9a7fd0"), (0.85, "#c079bd"), (1.0, "#d46aa2")],
+            "short": [(0, "#8774cb"), (0.45, "#917dd3"), (0.75, "#a67ccb"), (1.0, "#cf72ae")],
+            "accent": [(0, "#d46aa2"), (1.0, "#d46aa2")]}[name]  # fmt: skip
+    out = _gradient(dark if shade else lit, v)
+    line = "#5f4ca8" if shade else "#8570c9"
+    # Three strands, which the lock's taper brings together; a light one between.
+    for centre, wide, strength, a, b in ((0.24, 0.016, 0.75, 0.10, 0.95), (0.42, 0.010, 0.5, 0.35, 1.0),
+                                         (0.68, 0.020, 0.8, 0.0, 0.75), (0.84, 0.012, 0.5, 0.3, 1.0)):  # fmt: skip
+        run = smooth(v, a - 0.05, a + 0.25) * smooth(v, b + 0.05, b - 0.25)
+        out = _over(out, line, strength * run * np.exp(-(((u - centre) / wide) ** 2)))
+    out = _over(out, "#e6dbff", (0.2 if shade else 0.6) * np.exp(-(((u - 0.33) / 0.035) ** 2)) * smooth(v, 0.1, 0.4) * smooth(v, 0.95, 0.6))
+    edge = smooth(np.abs(u - 0.5), 0.40, 0.49)
+    return _over(out, "#5b479f", 0.50 * edge)

@@ -15,7 +15,8 @@ from avatars.maker.eyes import eye_parts as eyeballs
 from avatars.maker.face import Face, metres
 from avatars.maker.face_parts import Mouth, eye_parts
 from avatars.maker.glb import GlbWriter, settled
-from avatars.maker.hair import Chain, make_hair
+from avatars.maker.hair import two_side_up
+from avatars.maker.hair_shapes import Chain
 from avatars.maker.materials import mtoon
 from avatars.maker.mesh import Part, four_weights, join
 from avatars.maker.skeleton import H, human_bones
@@ -91,13 +92,13 @@ def _springs(nodes: _Nodes, chains: list[Chain]) -> dict[str, Any]:
              "gravityPower": chain.gravity, "gravityDir": [0.0, -1.0, 0.0], "dragForce": chain.drag}
             for bone in chain.bones
         ]  # fmt: skip
-        springs.append({"name": chain.name, "joints": joints, "colliderGroups": [0, 1] if chain.head else [1]})
+        springs.append({"name": chain.name, "joints": joints, "colliderGroups": [{'head': 0, 'body': 1}[g] for g in chain.against]})
     return {"specVersion": "1.0", "colliders": colliders, "colliderGroups": groups, "springs": springs}
 
 
 def build() -> bytes:
     """The whole file."""
-    face, eye, hair = Face(), Eye(), make_hair()
+    face, eye, hair = Face(), Eye(), two_side_up()
     nodes = _Nodes()
     bones = human_bones()
     for name, (parent, place) in bones.items():
