@@ -12,34 +12,34 @@ EDGE = [(0, 66), (40, 68), (62, 76), (80, 94), (100, 112), (130, 122), (180, 126
 """The dome's edge: degrees round from the front, degrees down from the crown."""
 
 
-def _bang(root: float, x: float, y: float, belly: float, layer: int, start: float = 45.0) -> F64:
+def _bang(root: float, x: float, y: float, belly: float, layer: int, start: float = 56.0) -> F64:
     """A guide from the dome over the forehead to a tip at (x, y); ``belly``: how far it bows outward on its way."""
-    s = 1.015 + 0.016 * layer
-    brow = float(np.sin(np.radians(root)) * 0.42)
+    s = 1.012 + 0.016 * layer
+    brow = float(np.sin(np.radians(root)) * 0.43)
     return np.array([
-        on_skull(root * 0.80, start, 0.965), on_skull(root, start + 15, s),
-        before_face(0.60 * brow + 0.40 * x + belly, 0.42 * y + 0.40, s + 0.012),
-        before_face(0.22 * brow + 0.78 * x + 0.75 * belly, y + 0.085, s + 0.004),
+        on_skull(root * 0.86, start, 0.960), on_skull(root, start + 13, s),
+        before_face(0.66 * brow + 0.34 * x + belly, 0.45 * y + 0.36, s + 0.014),
+        before_face(0.24 * brow + 0.76 * x + 0.9 * belly, y + 0.075, s + 0.006),
         before_face(x, y, s - 0.030),
     ])  # fmt: skip
 
 
 def fringe() -> Hair:
-    """Nine locks of differing width whose tips turn in, and thin ones in front of their gaps; three sets of springs."""
+    """Locks of differing width whose tips turn in, and thin ones in front of their gaps."""
     hair = Hair()
     spec = [
         # root azimuth, tip x, tip y, bow, width, layer
-        (-66, -0.352, 0.300, -0.030, 0.170, 1), (-50, -0.268, 0.425, -0.036, 0.185, 0),
-        (-33, -0.162, 0.470, -0.034, 0.170, 2), (-17, -0.098, 0.430, -0.022, 0.150, 0),
-        (-2, 0.022, 0.392, -0.024, 0.150, 2), (13, 0.080, 0.462, 0.024, 0.135, 0), (29, 0.150, 0.478, 0.036, 0.175, 1),
-        (48, 0.272, 0.432, 0.036, 0.190, 0), (66, 0.352, 0.290, 0.030, 0.170, 2),
+        (-70, -0.350, 0.270, -0.036, 0.165, 1), (-53, -0.262, 0.400, -0.046, 0.190, 0),
+        (-34, -0.150, 0.452, -0.044, 0.180, 2), (-16, -0.100, 0.418, -0.020, 0.135, 0),
+        (-3, 0.028, 0.372, -0.030, 0.155, 2), (13, 0.082, 0.440, 0.026, 0.125, 0), (30, 0.140, 0.462, 0.046, 0.180, 1),
+        (50, 0.262, 0.405, 0.046, 0.200, 0), (69, 0.350, 0.262, 0.036, 0.170, 2),
     ]  # fmt: skip
-    for x, y, layer, root, bow, width in [(s[1], s[2], s[5], s[0], s[3], s[4]) for s in spec]:
+    for root, x, y, bow, width, layer in spec:
         guide = _bang(root, x, y, bow, layer)
-        hair.parts.append(lock(guide, width, 0.036, rows=17, root=0.80, full=0.46, taper=0.90, across=7))
-    for root, x, y, bow, width in ((-25, -0.142, 0.535, -0.02, 0.05), (5, 0.052, 0.515, 0.02, 0.045),
-                                   (39, 0.222, 0.500, 0.03, 0.05)):  # fmt: skip
-        hair.parts.append(lock(_bang(root, x, y, bow, 3, 50), width, 0.016, rows=11, root=0.5, full=0.4, across=5))
+        hair.parts.append(lock(guide, width, 0.036, rows=18, root=0.86, full=0.36, taper=0.92, across=7))
+    for root, x, y, bow, width in ((-24, -0.128, 0.520, -0.03, 0.05), (5, 0.060, 0.500, 0.02, 0.045),
+                                   (41, 0.205, 0.480, 0.04, 0.05)):  # fmt: skip
+        hair.parts.append(lock(_bang(root, x, y, bow, 3, 66), width, 0.016, rows=11, root=0.1, full=0.5, across=5))
     return hair
 
 
@@ -75,8 +75,8 @@ def back() -> Hair:
         s = 0.995 + 0.020 * layer
         across = np.array([rear, 0.0, -side])
         main = np.array([
-            on_skull(azimuth, 62, 0.97), on_skull(azimuth, 80, s * 1.01), on_skull(azimuth, 104, s),
-            [0.430 * side * s, 0.18, 0.45 * rear * s - 0.05], [0.410 * side, -0.08, 0.43 * rear * s - 0.06],
+            on_skull(azimuth, 48 + 3 * (k % 2), 0.955), on_skull(azimuth, 72, s), on_skull(azimuth, 102, s * 1.01),
+            [0.440 * side * s, 0.18, 0.47 * rear * s - 0.05], [0.405 * side, -0.08, 0.42 * rear * s - 0.06],
             [0.430 * side, -0.08 + 0.42 * (low + 0.08), 0.44 * rear * s - 0.06],
             [0.450 * side, -0.08 + 0.75 * (low + 0.08), 0.46 * rear * s - 0.06], [0.420 * side, low, 0.44 * rear - 0.05],
         ])  # fmt: skip
@@ -101,11 +101,11 @@ def back() -> Hair:
 def tails() -> Hair:
     """A tail, high at her left side: S-curved locks around one axis of spring bones, their tips apart."""
     hair = Hair()
-    axis = np.array([[0.385, 0.815, -0.120], [0.480, 0.868, -0.135], [0.600, 0.820, -0.150], [0.700, 0.600, -0.160],
-                     [0.745, 0.300, -0.165], [0.735, -0.02, -0.155], [0.705, -0.36, -0.130], [0.705, -0.70, -0.100],
-                     [0.765, -1.02, -0.075], [0.800, -1.25, -0.060]])  # fmt: skip
+    axis = np.array([[0.385, 0.815, -0.120], [0.480, 0.872, -0.140], [0.620, 0.850, -0.170], [0.760, 0.660, -0.205],
+                     [0.845, 0.350, -0.235], [0.875, 0.00, -0.250], [0.885, -0.36, -0.245], [0.905, -0.70, -0.220],
+                     [0.985, -1.02, -0.190], [1.070, -1.24, -0.170]])  # fmt: skip
     fat = np.array([0.020, 0.075, 0.135, 0.172, 0.182, 0.172, 0.150, 0.120, 0.080, 0.030])
-    chain = Chain("hairTailLeft", "head", metres(axis[[0, 2, 4, 5, 6, 9]]), 0.8, 0.4, 0.15, 0.03, "tails")
+    chain = Chain("hairTailLeft", "head", metres(axis[[0, 2, 4, 5, 6, 9]]), 0.9, 0.4, 0.12, 0.016, "tails")
     hair.chains.append(chain)
     count = 8
     for k in range(count):
@@ -117,7 +117,7 @@ def tails() -> Hair:
         guide = axis + away
         guide[-1] += np.array([0.05 * np.cos(turn * 2), 0.34 * ((k * 5) % count) / count, 0.06 * np.sin(turn)])
         hair.parts.append(
-            lock(guide, 0.215 if k % 3 else 0.180, 0.062, rows=25, root=0.24, full=0.36, taper=0.80, axis=axis,
+            lock(guide, 0.205 if k % 3 else 0.170, 0.062, rows=25, root=0.26, full=0.50, taper=0.85, axis=axis,
                  strip="long", chain=chain, roundness=0.5)
         )  # fmt: skip
     return hair
@@ -125,11 +125,11 @@ def tails() -> Hair:
 
 def ahoge() -> Hair:
     """A strand that stands up from the crown."""
-    guide = np.array([on_skull(20, 9, 0.96), [0.035, 1.135, 0.035], [0.028, 1.190, 0.115], [-0.030, 1.205, 0.195],
-                      [-0.100, 1.160, 0.235]])  # fmt: skip
+    guide = np.array([on_skull(-140, 14, 0.93), on_skull(20, 2, 1.03), [0.030, 1.165, 0.060], [0.012, 1.200, 0.140],
+                      [-0.045, 1.195, 0.215], [-0.115, 1.125, 0.250]])  # fmt: skip
     axis = guide + np.array([0.0, -0.2, -0.10])
-    chain = Chain("hairAhoge", "head", metres(guide[[0, 1, 2, 4]]), 2.2, 0.35, 0.0, 0.01, "accents", ())
-    part = lock(guide, 0.060, 0.022, rows=13, root=0.5, full=0.35, taper=0.9, axis=axis, chain=chain, across=5)
+    chain = Chain("hairAhoge", "head", metres(guide[[1, 2, 3, 5]]), 2.2, 0.35, 0.0, 0.01, "accents", ())
+    part = lock(guide, 0.075, 0.022, rows=15, root=0.9, full=0.30, taper=0.9, axis=axis, chain=chain, across=5)
     return Hair([part], [chain])
 
 

@@ -16,6 +16,8 @@ from avatars.maker.face_surface import CAP_CENTRE, CAP_RADII
 from avatars.maker.mesh import Part, grid, unit, vertex_normals
 
 CENTRE, RADII = CAP_CENTRE, CAP_RADII
+RING_POLAR, RING_AT = 69.0, 0.2
+"""The ring of light lies so many degrees from the crown; a strip of the texture has it at this part of its length."""
 DOME_POLAR = 132.0
 """Degrees down from the crown that the dome's half of the texture covers."""
 STRIPS = ("plain", "long", "short", "accent")
@@ -135,6 +137,11 @@ def lock(
     normal = unit(own * (1 - roundness) + sphere * roundness * facing)
     u = np.where(np.sin(a) < -0.1, 0.03, np.clip(0.5 - 0.5 * np.cos(a), 0.03, 0.97))
     v = span[0] + (span[1] - span[0]) * t
+    if span[0] == 0.0:
+        polar = np.degrees(np.arccos(np.clip((line[:, 1] - CENTRE[1]) / RADII[1], -1, 1)))
+        at = float(np.interp(RING_POLAR, np.maximum.accumulate(polar), t))
+        if 0.02 < at < 0.6:
+            v = np.interp(t, [0, at, 1], [max(0.0, RING_AT - at), RING_AT, 1])
     uv = np.stack([np.tile(0.5 + (u + STRIPS.index(strip)) / 8, rows), np.repeat(np.clip(v, 0.004, 0.996), len(a))], 1)
     points = metres(points)
     return Part(points, tri, uv, weights_along(points, chain), normal)

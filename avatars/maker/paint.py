@@ -175,19 +175,12 @@ def hair(shade: bool) -> Image.Image:
     out = _gradient([(0, root), (30, base), (70, base), (132, root)], polar)
     rng = np.random.default_rng(7)
     line = "#5d4aa6" if shade else "#7d68c4"
-    for _ in range(70):
-        c, w, s = rng.uniform(0, 180), rng.uniform(0.3, 1.1), rng.uniform(0.1, 1.0)
-        a, b = sorted(rng.uniform(8, 130, 2))
+    for _ in range(90):
+        c, w, s = rng.uniform(0, 180), rng.uniform(0.5, 1.6), rng.uniform(0.3, 1.0)
+        a, b = sorted(rng.uniform(4, 130, 2))
         run = smooth(polar, a, a + 22) * smooth(polar, b + 26, b)
         wide = w * np.maximum(np.sin(np.radians(np.maximum(polar, 12))), 0.3)
-        out = _over(out, line if rng.uniform() < 0.55 else bright, 0.5 * s * run * np.exp(-(((azimuth - c) / wide) ** 2)))
-    if not shade:
-        # One band with a toothed lower edge.
-        teeth = np.abs((azimuth / 9.0 + 0.13 * np.sin(azimuth * 0.35)) % 2.0 - 1.0)
-        low = 52.0 + 7.0 * teeth**1.3 + 1.6 * np.sin(azimuth * 0.21)
-        high = 43.5 - 3.5 * (1 - teeth) ** 1.3 + 1.2 * np.sin(azimuth * 0.21)
-        band = smooth(polar, high - 0.7, high + 0.7) * smooth(polar, low + 0.7, low - 0.7)
-        out = _over(out, "#efe6ff", 0.85 * band * smooth(azimuth, 128, 95))
+        out = _over(out, line if rng.uniform() < 0.6 else bright, 0.6 * s * run * np.exp(-(((azimuth - c) / wide) ** 2)))
     strips = [_strip(name, shade, size) for name in ("plain", "long", "short", "accent")]
     return _image(np.concatenate([out, *strips], 1))
 
@@ -212,4 +205,11 @@ def _strip(name: str, shade: bool, size: int) -> F64:
         out = _over(out, line, strength * run * np.exp(-(((u - centre) / wide) ** 2)))
     out = _over(out, "#e6dbff", (0.2 if shade else 0.6) * np.exp(-(((u - 0.33) / 0.035) ** 2)) * smooth(v, 0.1, 0.4) * smooth(v, 0.95, 0.6))
     edge = smooth(np.abs(u - 0.5), 0.40, 0.49)
-    return _over(out, "#5b479f", 0.50 * edge)
+    out = _over(out, "#5b479f", 0.50 * edge)
+    if not shade:
+        # The ring of light: toothed above and below, apart at the lock's edges.
+        teeth = np.abs((u * 2.5 + 0.3) % 1.0 - 0.5) * 2
+        low, high = 0.222 + 0.045 * teeth**1.2, 0.168 - 0.022 * (1 - teeth)
+        band = smooth(v, high - 0.004, high + 0.004) * smooth(v, low + 0.004, low - 0.004)
+        out = _over(out, "#f4edff", 0.92 * band * smooth(np.abs(u - 0.5), 0.45, 0.40))
+    return out

@@ -134,7 +134,7 @@ def build() -> bytes:
         mtoon("Features", texture["features"], None, 0.0, double_sided=True),
         mtoon("Skin", texture["skin"], texture["skinShade"], thin, "#a8606a", -0.12, 0.94, rim="#2a1414"),
         mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.22, 0.95, True),
-        mtoon("Hair", texture["hair"], texture["hairShade"], thin * 1.1, "#5a4a8c", -0.20, 0.93, rim="#20182c"),
+        mtoon("Hair", texture["hair"], texture["hairShade"], thin, "#7c6694", -0.16, 0.95, rim="#20182c"),
     ]
     skin = face.part()
     features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts()])
