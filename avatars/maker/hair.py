@@ -6,7 +6,8 @@ import numpy as np
 
 from avatars.maker.curves import F64
 from avatars.maker.face import metres
-from avatars.maker.hair_shapes import Chain, Hair, before_face, dome, lock, on_skull
+from avatars.maker.hair_shapes import before_face, dome, lock, on_skull
+from avatars.maker.pieces import Chain, Pieces
 
 EDGE = [(0, 66), (40, 68), (62, 76), (80, 94), (100, 112), (130, 122), (180, 126)]
 """The dome's edge: degrees round from the front, degrees down from the crown."""
@@ -24,9 +25,9 @@ def _bang(root: float, x: float, y: float, belly: float, layer: int, start: floa
     ])  # fmt: skip
 
 
-def fringe() -> Hair:
+def fringe() -> Pieces:
     """Locks of differing width whose tips turn in, and thin ones in front of their gaps."""
-    hair = Hair()
+    hair = Pieces()
     spec = [
         # root azimuth, tip x, tip y, bow, width, layer
         (-70, -0.350, 0.270, -0.036, 0.165, 1), (-53, -0.262, 0.400, -0.046, 0.190, 0),
@@ -43,9 +44,9 @@ def fringe() -> Hair:
     return hair
 
 
-def sides() -> Hair:
+def sides() -> Pieces:
     """Long strands before the ears, on springs. Her left; the caller mirrors it."""
-    hair = Hair()
+    hair = Pieces()
     main = np.array([on_skull(58, 48, 0.965), on_skull(70, 62, 1.02), on_skull(76, 84, 1.035), [0.425, 0.34, 0.150],
                      [0.392, 0.14, 0.205], [0.362, -0.06, 0.240], [0.385, -0.26, 0.232], [0.420, -0.44, 0.220],
                      [0.395, -0.60, 0.250]])  # fmt: skip
@@ -61,9 +62,9 @@ def sides() -> Hair:
     return hair
 
 
-def back() -> Hair:
+def back() -> Pieces:
     """Hair down the back below the shoulders, on springs; two layers of broad locks with turned tips."""
-    hair = Hair()
+    hair = Pieces()
     spec = [
         # azimuth, layer, end y, curl, width
         (98, 1, -0.62, 0.07, 0.26), (112, 0, -0.78, -0.06, 0.30), (131, 1, -0.92, 0.07, 0.28),
@@ -98,9 +99,9 @@ def back() -> Hair:
     return hair
 
 
-def tails() -> Hair:
+def tails() -> Pieces:
     """A tail, high at her left side: S-curved locks around one axis of spring bones, their tips apart."""
-    hair = Hair()
+    hair = Pieces()
     axis = np.array([[0.385, 0.815, -0.120], [0.480, 0.872, -0.140], [0.620, 0.850, -0.170], [0.760, 0.660, -0.205],
                      [0.845, 0.350, -0.235], [0.875, 0.00, -0.250], [0.885, -0.36, -0.245], [0.905, -0.70, -0.220],
                      [0.985, -1.02, -0.190], [1.070, -1.24, -0.170]])  # fmt: skip
@@ -123,22 +124,25 @@ def tails() -> Hair:
     return hair
 
 
-def ahoge() -> Hair:
+def ahoge() -> Pieces:
     """A strand that stands up from the crown."""
     guide = np.array([on_skull(-140, 14, 0.93), on_skull(20, 2, 1.03), [0.030, 1.165, 0.060], [0.012, 1.200, 0.140],
                       [-0.045, 1.195, 0.215], [-0.115, 1.125, 0.250]])  # fmt: skip
     axis = guide + np.array([0.0, -0.2, -0.10])
     chain = Chain("hairAhoge", "head", metres(guide[[1, 2, 3, 5]]), 2.2, 0.35, 0.0, 0.01, "accents", ())
     part = lock(guide, 0.075, 0.022, rows=15, root=0.9, full=0.30, taper=0.9, axis=axis, chain=chain, across=5)
-    return Hair([part], [chain])
+    return Pieces([part], [chain])
 
 
-def two_side_up() -> Hair:
+def two_side_up() -> Pieces:
     """Two tails high at the sides over long open hair."""
-    hair = Hair([dome(EDGE)])
+    hair = Pieces([dome(EDGE)])
     hair += fringe()
     hair += ahoge()
     for half in (sides(), back(), tails()):
         hair += half
         hair += half.mirrored()
     return hair
+
+
+STYLES = {"two_side_up": two_side_up}

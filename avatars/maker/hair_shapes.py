@@ -5,8 +5,6 @@ of the face; its right half holds strips for locks, from root to tip."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,6 +12,7 @@ from avatars.maker.curves import F64, smooth, spline
 from avatars.maker.face import metres
 from avatars.maker.face_surface import CAP_CENTRE, CAP_RADII
 from avatars.maker.mesh import Part, grid, unit, vertex_normals
+from avatars.maker.pieces import Chain, weights_along
 
 CENTRE, RADII = CAP_CENTRE, CAP_RADII
 RING_POLAR, RING_AT = 69.0, 0.2
@@ -36,50 +35,6 @@ def before_face(x: float, y: float, scale: float = 1.0) -> F64:
     """The point of the hair's ellipsoid, scaled, that the front view shows at (x, y)."""
     a, b = x / RADII[0] / scale, (y - CENTRE[1]) / RADII[1] / scale
     return np.array([x, y, CENTRE[2] + scale * RADII[2] * np.sqrt(max(1.0 - a * a - b * b, 0.02))])
-
-
-@dataclass
-class Chain:
-    """Spring bones: ``points`` (J + 1, 3) in metres, the last one the end of the last bone.
-
-    ``group``: fringe, sides, back, tails, accents or skirt; ``body``: whether shoulders and arms push it too."""
-
-    name: str
-    parent: str
-    points: F64
-    stiffness: float = 1.0
-    drag: float = 0.4
-    gravity: float = 0.1
-    radius: float = 0.015
-    group: str = "sides"
-    against: tuple[str, ...] = ("head", "body")
-
-    @property
-    def bones(self) -> list[str]:
-        return [f"{self.name}{i + 1}" for i in range(len(self.points))]
-
-    def mirrored(self) -> Chain:
-        twin = self.name.replace("Left", "Right")
-        return Chain(
-            twin, self.parent.replace("left", "right").replace("Left", "Right"), self.points * [-1.0, 1.0, 1.0],
-            self.stiffness, self.drag, self.gravity, self.radius, self.group, self.against,
-        )  # fmt: skip
-
-
-@dataclass
-class Hair:
-    """All parts (one material) and the chains that their weights name."""
-
-    parts: list[Part] = field(default_factory=list)
-    chains: list[Chain] = field(default_factory=list)
-
-    def __iadd__(self, other: Hair) -> Hair:
-        self.parts += other.parts
-        self.chains += other.chains
-        return self
-
-    def mirrored(self) -> Hair:
-        return Hair([p.mirrored() for p in self.parts], [c.mirrored() for c in self.chains])
 
 
 def lock(
@@ -145,26 +100,6 @@ def lock(
     uv = np.stack([np.tile(0.5 + (u + STRIPS.index(strip)) / 8, rows), np.repeat(np.clip(v, 0.004, 0.996), len(a))], 1)
     points = metres(points)
     return Part(points, tri, uv, weights_along(points, chain), normal)
-
-
-def weights_along(points: F64, chain: Chain | None, parent: str = "head") -> dict[str, F64]:
-    """Each point follows the two bones of the chain next to it; above the chain's root, its parent."""
-    if chain is None:
-        return {parent: np.ones(len(points))}
-    joints = chain.points
-    best, place = np.full(len(points), np.inf), np.zeros(len(points))
-    for i in range(len(joints) - 1):
-        way = joints[i + 1] - joints[i]
-        s = (points - joints[i]) @ way / (way @ way)
-        low = -0.5 if i == 0 else 0.0
-        c = np.clip(s, low, 1.0)
-        far = np.linalg.norm(points - joints[i] - c[:, None] * way, axis=1)
-        better = far < best
-        best, place = np.where(better, far, best), np.where(better, i + c, place)
-    names = [chain.parent, *chain.bones[: len(joints) - 1]]
-    # place i + s lies on bone i + 1 of names; the middle of a bone is all its own.
-    at = np.clip(place + 0.5, 0.0, len(names) - 1)
-    return {name: np.clip(1 - np.abs(at - k), 0, 1) for k, name in enumerate(names)}
 
 
 def dome(edge: ArrayLike, clumps: int = 17, depth: float = 0.012, scale: float = 1.0) -> Part:
