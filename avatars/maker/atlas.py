@@ -17,6 +17,8 @@ REGIONS = {
     "collar": (0.75, 0.28, 1.0, 0.5),
 }  # fmt: skip
 """Pictures of the cloth's texture."""
+PLEATS = 8
+"""Pleats side by side in the skirt's picture."""
 
 
 def cell(names: tuple[str, ...], name: str, count: int) -> F64:

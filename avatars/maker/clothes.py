@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from avatars.maker.atlas import CLOTH, cell, region
+from avatars.maker.atlas import CLOTH, PLEATS, cell, region
 from avatars.maker.body import arm_path, arm_weights, leg_tube, leg_weights, torso, torso_weights
 from avatars.maker.curves import F64, Monotone, smooth, spline
 from avatars.maker.mesh import Part, grid, join, tube, unit, vertex_normals
@@ -90,18 +90,20 @@ def wrist_cuff(colour: str, trim: str) -> list[Part]:
 
 
 def pleated_skirt(
-    waist: float = 0.952, hem: float = 0.705, flare: float = 0.070, pleats: int = 24, frill: str | None = "pink",
+    waist: float = 0.952, hem: float = 0.712, flare: float = 0.060, pleats: int = 24, frill: str | None = "pink",
     turn: float = 0.0,
 ) -> Pieces:  # fmt: skip
     """Knife pleats: a saw along the hem that fades out at the waist, over a frill; eight chains round the hips swing it.
 
     ``turn``: how much lower the hem is at her left than at her right, metres."""
     out = Pieces()
-    per = 3
-    n = pleats * per + 1
-    # Three points a pleat: where the saw turns, and just before it falls back.
-    phase = np.array([0.0, 0.62, 0.97])[np.arange(n) % per]
-    theta = -np.pi + 2 * np.pi * (np.arange(n) // per + phase) / pleats
+    # Three points a pleat: where the saw turns, and just before it falls back. The picture shows PLEATS pleats, so
+    # every so many the column is doubled.
+    pleats -= pleats % PLEATS
+    once = np.append((np.array([0.0, 0.62, 0.97]) + np.arange(PLEATS)[:, None]).ravel(), PLEATS)
+    local = np.tile(once, pleats // PLEATS)
+    at = np.concatenate([once + start for start in range(0, pleats, PLEATS)])
+    n, theta, phase = len(at), -np.pi + 2 * np.pi * at / pleats, local % 1.0
     saw = np.interp(phase, [0, 0.62, 1.0], [-1.0, 1.0, -1.0])
     chains = []
     for k in range(8):
@@ -118,14 +120,19 @@ def pleated_skirt(
         ruffle = saw * 0.0085 if colour == "skirt" else 0.006 * np.cos(theta * 30)
         base = base + out_way * (ruffle[None, :] * (t**0.7)[:, None] + off)[..., None]
         points = base.reshape(-1, 3)
-        part = cloth(points, grid(rows, n, flip=True), "pink", _skirt_weights(points, chains, waist, hem))
+        part = cloth(points, _real(grid(rows, n, flip=True), points), "pink", _skirt_weights(points, chains, waist, hem))
         if colour == "skirt":
-            fold = np.interp(phase, [0, 0.62, 1.0], [1.0, 0.0, 1.0])
-            part.uv = region("skirt", np.tile(fold, rows), np.repeat(t, n))
+            part.uv = region("skirt", np.tile(local / PLEATS, rows), np.repeat(t, n))
         else:
             part.uv = cell(CLOTH, colour, len(points))
         out.parts.append(facing(part, np.array([0.0, 0.9, -0.01])))
     return out
+
+
+def _real(triangles: np.ndarray, points: F64) -> np.ndarray:
+    """Without the triangles that have no area."""
+    a, b, c = points[triangles].transpose(1, 0, 2)
+    return triangles[np.linalg.norm(np.cross(b - a, c - a), axis=1) > 1e-10]
 
 
 def _skirt_points(theta: F64, t: F64, waist: float, hem: float, flare: float, turn: float) -> F64:

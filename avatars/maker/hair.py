@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from avatars.maker.curves import F64
+from avatars.maker.curves import F64, spline
 from avatars.maker.face import metres
 from avatars.maker.hair_shapes import before_face, dome, lock, on_skull
 from avatars.maker.pieces import Chain, Pieces
 
+Locks = tuple[tuple[float, float, float, float, float, int], ...]
+Thin = tuple[tuple[float, float, float, float, float], ...]
 EDGE = [(0, 66), (40, 68), (62, 76), (80, 94), (100, 112), (130, 122), (180, 126)]
 """The dome's edge: degrees round from the front, degrees down from the crown."""
 
@@ -25,22 +27,31 @@ def _bang(root: float, x: float, y: float, belly: float, layer: int, start: floa
     ])  # fmt: skip
 
 
-def fringe() -> Pieces:
+FRINGE = (
+    # root azimuth, tip x, tip y, bow, width, layer
+    (-70, -0.350, 0.270, -0.036, 0.165, 1), (-53, -0.262, 0.400, -0.046, 0.190, 0),
+    (-34, -0.150, 0.452, -0.044, 0.180, 2), (-16, -0.100, 0.418, -0.020, 0.135, 0),
+    (-3, 0.028, 0.372, -0.030, 0.155, 2), (13, 0.082, 0.440, 0.026, 0.125, 0), (30, 0.140, 0.462, 0.046, 0.180, 1),
+    (50, 0.262, 0.405, 0.046, 0.200, 0), (69, 0.350, 0.262, 0.036, 0.170, 2),
+)  # fmt: skip
+THIN = ((-24, -0.128, 0.520, -0.03, 0.05), (5, 0.060, 0.500, 0.02, 0.045), (41, 0.205, 0.480, 0.04, 0.05))
+SWEPT = (
+    (-72, -0.372, 0.230, -0.030, 0.170, 1), (-54, -0.318, 0.345, -0.020, 0.190, 0), (-34, -0.262, 0.425, -0.020, 0.190, 2),
+    (-14, -0.170, 0.455, 0.000, 0.185, 0), (6, -0.062, 0.440, 0.030, 0.180, 1), (22, 0.048, 0.492, 0.046, 0.150, 2),
+    (38, 0.245, 0.455, 0.060, 0.150, 0), (52, 0.318, 0.360, 0.050, 0.180, 2), (70, 0.366, 0.240, 0.036, 0.170, 1),
+)  # fmt: skip
+"""Swept to her right from a parting over her left eye."""
+
+
+def fringe(spec: Locks = FRINGE, thin: Thin = THIN, strip: str = "plain") -> Pieces:
     """Locks of differing width whose tips turn in, and thin ones in front of their gaps."""
     hair = Pieces()
-    spec = [
-        # root azimuth, tip x, tip y, bow, width, layer
-        (-70, -0.350, 0.270, -0.036, 0.165, 1), (-53, -0.262, 0.400, -0.046, 0.190, 0),
-        (-34, -0.150, 0.452, -0.044, 0.180, 2), (-16, -0.100, 0.418, -0.020, 0.135, 0),
-        (-3, 0.028, 0.372, -0.030, 0.155, 2), (13, 0.082, 0.440, 0.026, 0.125, 0), (30, 0.140, 0.462, 0.046, 0.180, 1),
-        (50, 0.262, 0.405, 0.046, 0.200, 0), (69, 0.350, 0.262, 0.036, 0.170, 2),
-    ]  # fmt: skip
     for root, x, y, bow, width, layer in spec:
         guide = _bang(root, x, y, bow, layer)
-        hair.parts.append(lock(guide, width, 0.036, rows=18, root=0.86, full=0.36, taper=0.92, across=7))
-    for root, x, y, bow, width in ((-24, -0.128, 0.520, -0.03, 0.05), (5, 0.060, 0.500, 0.02, 0.045),
-                                   (41, 0.205, 0.480, 0.04, 0.05)):  # fmt: skip
-        hair.parts.append(lock(_bang(root, x, y, bow, 3, 66), width, 0.016, rows=11, root=0.1, full=0.5, across=5))
+        hair.parts.append(lock(guide, width, 0.036, rows=18, root=0.86, full=0.36, taper=0.92, across=7, strip=strip))
+    for root, x, y, bow, width in thin:
+        hair.parts.append(lock(_bang(root, x, y, bow, 3, 66), width, 0.016, rows=11, root=0.1, full=0.5, across=5,
+                               strip="accent" if strip == "short" else strip))  # fmt: skip
     return hair
 
 
@@ -73,7 +84,7 @@ def back() -> Pieces:
     for k, (azimuth, layer, low, curl, width) in enumerate(spec):
         a = np.radians(azimuth)
         side, rear = np.sin(a), np.cos(a)
-        s = 0.995 + 0.020 * layer
+        s = 0.995 + 0.045 * layer
         across = np.array([rear, 0.0, -side])
         main = np.array([
             on_skull(azimuth, 48 + 3 * (k % 2), 0.955), on_skull(azimuth, 72, s), on_skull(azimuth, 102, s * 1.01),
@@ -145,4 +156,73 @@ def two_side_up() -> Pieces:
     return hair
 
 
-STYLES = {"two_side_up": two_side_up}
+def bob_sides() -> Pieces:
+    """Chin-long locks before the ears whose tips turn in. Her left."""
+    hair = Pieces()
+    main = np.array([on_skull(58, 48, 0.955), on_skull(68, 64, 1.03), on_skull(75, 86, 1.05), [0.440, 0.34, 0.140],
+                     [0.442, 0.16, 0.165], [0.410, 0.01, 0.205], [0.335, -0.095, 0.260]])  # fmt: skip
+    chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6]]), 1.2, 0.4, 0.05, 0.015, "sides")
+    hair.chains.append(chain)
+    hair.parts.append(lock(main, 0.190, 0.055, rows=19, full=0.55, taper=0.80, strip="short", chain=chain, across=7))
+    inner = np.array([on_skull(74, 52, 0.955), on_skull(84, 72, 1.02), [0.440, 0.40, 0.030], [0.446, 0.20, 0.050],
+                      [0.420, 0.03, 0.080], [0.345, -0.055, 0.120]])  # fmt: skip
+    hair.parts.append(lock(inner, 0.240, 0.055, rows=17, full=0.6, taper=0.7, strip="short", chain=chain))
+    return hair
+
+
+def bob_back() -> Pieces:
+    """Round the nape, two layers. Her left."""
+    hair = Pieces()
+    for k, (azimuth, layer, low) in enumerate(((98, 1, -0.06), (114, 0, -0.10), (132, 1, -0.09), (150, 0, -0.13),
+                                               (168, 1, -0.11))):  # fmt: skip
+        a = np.radians(azimuth)
+        side, rear = np.sin(a), np.cos(a)
+        s = 1.0 + 0.022 * layer
+        main = np.array([
+            on_skull(azimuth, 48 + 3 * (k % 2), 0.955), on_skull(azimuth, 72, s), on_skull(azimuth, 100, s * 1.02),
+            [0.455 * side * s, 0.24, 0.49 * rear * s - 0.03], [0.435 * side * s, 0.06, 0.47 * rear * s - 0.03],
+            [0.350 * side, low, 0.39 * rear - 0.03],
+        ])  # fmt: skip
+        chain = Chain(f"hairBackLeft{k + 1}x", "head", metres(main[[2, 3, 4, 5]]), 1.4, 0.4, 0.05, 0.015, "back")
+        hair.chains.append(chain)
+        hair.parts.append(
+            lock(main, 0.270, 0.060, rows=17, root=0.7, full=0.62, taper=0.62, strip="short", chain=chain, across=6)
+        )
+    return hair
+
+
+def braid() -> Pieces:
+    """A plait before her left ear: leaves that cross from side to side down a chain, and a tuft."""
+    axis = spline(np.array([on_skull(50, 62, 1.05), [0.430, 0.44, 0.225], [0.440, 0.24, 0.215], [0.420, 0.00, 0.245],
+                            [0.400, -0.24, 0.275], [0.400, -0.50, 0.290]]), 60)  # fmt: skip
+    chain = Chain("hairBraid", "head", metres(axis[[8, 20, 32, 44, 59]]), 1.2, 0.45, 0.1, 0.014, "accents")
+    out = Pieces([], [chain])
+    count = 13
+    for k in range(count):
+        i = 6 + round(k * 40 / count)
+        wide = 0.050 * (1 - 0.25 * k / count)
+        aside = np.array([0.030, 0.0, -0.020]) * (1 if k % 2 else -1) * (1 - 0.25 * k / count)
+        start, middle, end = axis[i] - 0.9 * aside, axis[i + 4] + 0.75 * aside, axis[i + 9] + 0.1 * aside
+        inner = np.array([axis[i], axis[i + 4], axis[i + 9]]) - np.array([0.12, 0.0, 0.16])
+        out.parts.append(lock(np.array([start, middle, end]), wide * 2, 0.034, rows=8, root=0.55, full=0.5, taper=0.7,
+                              tip=0.25, axis=inner, strip="plain", chain=chain, across=5, span=(0.3, 1.0)))  # fmt: skip
+    for aside in (-0.03, 0.0, 0.03):
+        tuft = np.array([axis[48], axis[53] + [aside, 0.0, 0.0], axis[59] + [aside * 1.6, 0.02 - abs(aside), 0.0]])
+        out.parts.append(lock(tuft, 0.060, 0.030, rows=9, root=0.5, full=0.45, strip="accent", chain=chain, across=5,
+                              axis=tuft - np.array([0.12, 0.0, 0.16]), span=(0.3, 1.0)))  # fmt: skip
+    return out
+
+
+def bob() -> Pieces:
+    """A short bob with a swept fringe and one plait."""
+    hair = Pieces([dome(EDGE)])
+    hair += fringe(SWEPT, ((-6, -0.118, 0.480, 0.00, 0.06), (60, 0.300, 0.430, 0.05, 0.05)), "short")
+    hair += ahoge()
+    hair += braid()
+    for half in (bob_sides(), bob_back()):
+        hair += half
+        hair += half.mirrored()
+    return hair
+
+
+STYLES = {"two_side_up": two_side_up, "bob": bob}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from avatars.maker.atlas import CLOTH, REGIONS
+from avatars.maker.atlas import CLOTH, PLEATS, REGIONS
 from avatars.maker.character import Character
 from avatars.maker.curves import F64, smooth
 from avatars.maker.paint_tools import cells, image, over, rgb
@@ -66,7 +66,8 @@ def _bodice(u: F64, v: F64, c: Colours, who: Character) -> F64:
 
 
 def _skirt(u: F64, v: F64, c: Colours, who: Character) -> F64:
-    """One pleat over u: its face lit at u = 0.15, its fold at u = 1; waist to hem over v."""
+    """``PLEATS`` pleats over u, each rising to 0.62 of its width and falling back; waist to hem over v."""
+    u = np.interp((u * PLEATS) % 1.0, [0.0, 0.62, 0.96, 1.0], [1.0, 0.0, 0.9, 1.0])
     out = _plain(u, c[who.skirt])
     out = over(out, c[who.skirt + "Deep"], smooth(u, 0.45, 1.0) * (0.55 + 0.45 * v))
     out = over(out, c[who.skirt + "Light"], 0.8 * np.exp(-(((u - 0.16) / 0.07) ** 2)) * smooth(v, 0.05, 0.4))
@@ -94,7 +95,6 @@ def _sock(u: F64, v: F64, c: Colours, who: Character) -> F64:
     round_ = np.abs((u - 0.25 + 0.5) % 1 - 0.5) * 2
     out = over(out, c["sockDeep"], 0.55 * smooth(round_, 0.45, 0.8))
     out = over(out, c["sockLight"], 0.55 * np.exp(-(((round_ - 0.10) / 0.13) ** 2)) * smooth(v, 0.08, 0.3))
-    out = over(out, c["sockDeep"], 0.5 * _line(v - 0.46, 0.012) * smooth(round_, 0.30, 0.15))
     for at, wide in ((0.055, 0.010), (0.090, 0.006)):
         out = over(out, c[who.trim], _line(v - at, wide))
     return out

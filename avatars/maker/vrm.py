@@ -115,7 +115,7 @@ def build(who: Character = MIRA) -> bytes:
         nodes.add(name, parent, place)
     for side, sign in (("left", 1.0), ("right", -1.0)):
         nodes.add(f"{side}Eye", "head", metres((eye.pivot * [sign, 1, 1])[None])[0])
-    for chain in chains:
+    for chain in sorted(chains, key=lambda c: c.parent not in bones):
         for i, (bone, point) in enumerate(zip(chain.bones, chain.points, strict=True)):
             nodes.add(bone, chain.parent if i == 0 else chain.bones[i - 1], point)
     joints = dict(nodes.index)
@@ -185,7 +185,7 @@ def build(who: Character = MIRA) -> bytes:
     document["extensions"] = {
         "VRMC_vrm": {
             "specVersion": "1.0",
-            "meta": META,
+            "meta": META | {"name": who.name},
             "humanoid": {"humanBones": {name: {"node": nodes.index[name]} for name in human}},
             "firstPerson": {"meshAnnotations": [{"node": n, "type": "auto"} for n in roots[1:]]},
             "expressions": {"preset": preset_json(roots[1]), "custom": {}},
