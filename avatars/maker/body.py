@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from avatars.maker.curves import F64, Monotone, smooth
 from avatars.maker.mesh import Part, grid, join, tube
-from avatars.maker.skeleton import ARM_Y, ARM_Z, ELBOW_X, FINGERS, SHOULDER_X, WRIST_X, finger_joints
+from avatars.maker.skeleton import ARM_Y, ARM_Z, CHIN, ELBOW_X, FINGERS, H, SHOULDER_X, WRIST_X, finger_joints
 
 SKIN_UV = (0.02, 0.985)
 """A plain corner of the skin's texture."""
@@ -167,6 +167,29 @@ def left_thigh() -> Part:
     return skin(points, tri, leg_weights(points))
 
 
+def left_ear() -> Part:
+    """A shell with a darker hollow; hair covers most of it. Drawn in heights of the head."""
+    angle = np.linspace(0, 2 * np.pi, 25)
+    rings = [(1.02, -0.030, 0.0), (1.06, 0.006, 0.0), (1.0, 0.024, 0.0), (0.88, 0.027, 0.0), (0.76, 0.016, 0.6),
+             (0.45, 0.004, 1.0), (0.0, 0.006, 0.8)]  # fmt: skip
+    points, dark = [], []
+    for size, out, shade in rings:
+        # Wide above, a lobe below; it leans back.
+        back = 0.052 * size * np.cos(angle) * (1 + 0.28 * np.sin(angle))
+        high = 0.100 * size * np.sin(angle)
+        stands = out + 0.35 * back + 0.10 * high
+        points.append(np.stack([0.352 + stands, 0.300 + high, -0.010 - 0.9 * back - 0.12 * high], 1))
+        dark.append(np.full(25, shade))
+    flat = np.concatenate(points) * H + np.array([0.0, CHIN, 0.0])
+    tri = grid(len(rings), 25)
+    normal = np.cross(flat[tri[:, 1]] - flat[tri[:, 0]], flat[tri[:, 2]] - flat[tri[:, 0]])
+    if normal[:, 0].sum() < 0:
+        tri = tri[:, ::-1].copy()
+    part = skin(flat, tri, {"head": np.ones(len(flat))})
+    part.uv[:, 0] += 0.11 * np.concatenate(dark)
+    return part
+
+
 def body_skin() -> list[Part]:
-    left = [left_arm(), left_hand(), left_thigh()]
+    left = [left_arm(), left_hand(), left_thigh(), left_ear()]
     return [neck(), *left, *[p.mirrored() for p in left]]

@@ -112,12 +112,12 @@ def pleated_skirt(
         line = _skirt_points(np.full(3, angle), t, waist, hem, flare, turn)[np.arange(3), np.arange(3)]
         chains.append(Chain(f"skirt{k + 1}x", "hips", line, 1.6, 0.45, 0.05, 0.012, "skirt", ("legs",)))
     out.chains = chains
-    layers = [("skirt", 0.0, 1.0, 0.0, 10), *([(frill, 0.72, 1.045, -0.010, 5)] if frill else [])]
+    layers = [("skirt", 0.0, 1.0, 0.0, 10), *([(frill, 0.72, 1.050, -0.018, 5)] if frill else [])]
     for colour, start, end, off, rows in layers:
         t = np.linspace(start, end, rows)
         base = _skirt_points(theta, t, waist, hem, flare, turn)
         out_way = unit(base * [1.0, 0.0, 1.0])
-        ruffle = saw * 0.0085 if colour == "skirt" else 0.006 * np.cos(theta * 30)
+        ruffle = saw * 0.0085 if colour == "skirt" else 0.004 * np.cos(theta * 30)
         base = base + out_way * (ruffle[None, :] * (t**0.7)[:, None] + off)[..., None]
         points = base.reshape(-1, 3)
         part = cloth(points, _real(grid(rows, n, flip=True), points), "pink", _skirt_weights(points, chains, waist, hem))
@@ -197,7 +197,7 @@ def boot(top: float = 0.262, cuff: str | None = "pink", heel: float = 0.030) -> 
     weights = {"leftFoot": 1 - foot, "leftToes": foot}
     out.append(Part(points, tri, region("boot", uv[:, 0], 0.52 + 0.47 * uv[:, 1]), weights))
     under = np.stack([x, floor - 0.002, z], 1)
-    points, tri, _ = tube(under, np.stack([wide + 0.0022, np.full(len(z), 0.0065)], 1), 22)
+    points, tri, _ = tube(under, np.stack([wide + 0.0012, np.full(len(z), 0.0065)], 1), 22)
     points[:, 1] = np.maximum(points[:, 1], 0.0)
     foot = smooth(points[:, 2], 0.045, 0.090)
     out.append(cloth(points, tri, "sole", {"leftFoot": 1 - foot, "leftToes": foot}))

@@ -15,7 +15,7 @@ EDGE = [(0, 66), (40, 68), (62, 76), (80, 94), (100, 112), (130, 122), (180, 126
 """The dome's edge: degrees round from the front, degrees down from the crown."""
 
 
-def _bang(root: float, x: float, y: float, belly: float, layer: int, start: float = 56.0) -> F64:
+def _bang(root: float, x: float, y: float, belly: float, layer: float, start: float = 56.0) -> F64:
     """A guide from the dome over the forehead to a tip at (x, y); ``belly``: how far it bows outward on its way."""
     s = 1.012 + 0.016 * layer
     brow = float(np.sin(np.radians(root)) * 0.43)
@@ -50,7 +50,7 @@ def fringe(spec: Locks = FRINGE, thin: Thin = THIN, strip: str = "plain") -> Pie
         guide = _bang(root, x, y, bow, layer)
         hair.parts.append(lock(guide, width, 0.036, rows=18, root=0.86, full=0.36, taper=0.92, across=7, strip=strip))
     for root, x, y, bow, width in thin:
-        hair.parts.append(lock(_bang(root, x, y, bow, 3, 66), width, 0.016, rows=11, root=0.1, full=0.5, across=5,
+        hair.parts.append(lock(_bang(root, x, y, bow, 2.4, 60), width, 0.016, rows=11, root=0.1, full=0.5, across=5,
                                strip="accent" if strip == "short" else strip))  # fmt: skip
     return hair
 
@@ -64,8 +64,8 @@ def sides() -> Pieces:
     chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6, 8]]), 1.0, 0.4, 0.1, 0.015, "sides")
     hair.chains.append(chain)
     hair.parts.append(lock(main, 0.165, 0.050, rows=22, full=0.50, taper=0.95, strip="short", chain=chain, across=7))
-    inner = main + np.array([0.010, 0.0, -0.080])
-    inner[-3:] = [[0.400, -0.10, 0.15], [0.410, -0.22, 0.15], [0.385, -0.34, 0.17]]
+    inner = main + np.array([-0.005, 0.0, -0.225])
+    inner[-3:] = [[0.385, -0.10, 0.02], [0.395, -0.22, 0.02], [0.370, -0.34, 0.04]]
     hair.parts.append(lock(inner, 0.170, 0.045, rows=16, full=0.5, strip="short", chain=chain))
     thin = np.array([on_skull(66, 60, 1.0), [0.432, 0.44, 0.19], [0.402, 0.20, 0.262], [0.350, 0.02, 0.292],
                      [0.342, -0.12, 0.290], [0.368, -0.24, 0.275]])  # fmt: skip
@@ -159,7 +159,7 @@ def two_side_up() -> Pieces:
 def bob_sides() -> Pieces:
     """Chin-long locks before the ears whose tips turn in. Her left."""
     hair = Pieces()
-    main = np.array([on_skull(58, 48, 0.955), on_skull(68, 64, 1.03), on_skull(75, 86, 1.05), [0.440, 0.34, 0.140],
+    main = np.array([on_skull(58, 48, 0.955), on_skull(68, 64, 1.0), on_skull(75, 86, 1.03), [0.436, 0.34, 0.140],
                      [0.442, 0.16, 0.165], [0.410, 0.01, 0.205], [0.335, -0.095, 0.260]])  # fmt: skip
     chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6]]), 1.2, 0.4, 0.05, 0.015, "sides")
     hair.chains.append(chain)
@@ -216,7 +216,7 @@ def braid() -> Pieces:
 def bob() -> Pieces:
     """A short bob with a swept fringe and one plait."""
     hair = Pieces([dome(EDGE)])
-    hair += fringe(SWEPT, ((-6, -0.118, 0.480, 0.00, 0.06), (60, 0.300, 0.430, 0.05, 0.05)), "short")
+    hair += fringe(SWEPT, ((-12, -0.140, 0.462, 0.01, 0.045), (47, 0.300, 0.400, 0.05, 0.040)), "short")
     hair += ahoge()
     hair += braid()
     for half in (bob_sides(), bob_back()):

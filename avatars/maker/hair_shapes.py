@@ -65,7 +65,7 @@ def lock(
     rise = root + (1 - root) * smooth(t, 0.0, full)
     fall = tip + (1 - tip) * np.clip((1 - t) / (1 - full), 0, 1) ** taper
     w = 0.5 * width * rise * np.where(t < full, 1.0, fall) + 0.0010
-    h = thick * (0.55 + 0.45 * smooth(t, 0, 0.25)) * (w / (0.5 * width)) ** 0.7
+    h = thick * (0.12 + 0.88 * smooth(t, 0, 0.38)) * (w / (0.5 * width)) ** 0.7
     tangent = unit(np.gradient(line, axis=0))
     if axis is None:
         inner = CENTRE + np.stack([np.zeros(rows), np.clip(line[:, 1], 0.1, 0.62) - CENTRE[1], np.zeros(rows)], 1)

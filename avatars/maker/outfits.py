@@ -84,7 +84,7 @@ def _jacket_shell() -> Part:
     y = high + (low - high) * t[:, None]
     off = np.array([0.004, 0.011, 0.013, 0.014, 0.0155, 0.017, 0.019, 0.021, 0.022, 0.021, 0.0195, 0.0185, 0.008])
     loose = 0.010 * smooth(gape, 0.34, 0.60) + 0.004 * np.cos(theta * 9)[None] * smooth(t[:, None], 0.4, 1.0)
-    points = torso(theta[None], y, off[:, None] - 0.010 + loose).reshape(-1, 3)
+    points = torso(theta[None], y, off[:, None] - 0.004 + loose).reshape(-1, 3)
     u, v = np.meshgrid(theta / (2 * np.pi), t)
     part = Part(points, grid(len(t), 61, flip=True), region("collar", u.ravel(), v.ravel()), torso_weights(points))
     return facing(part, np.array([0.0, 1.12, -0.01]))
@@ -158,7 +158,7 @@ def hooded_jacket() -> Pieces:
     out.parts += [*left, *[p.mirrored() for p in left]]
     out += pleated_skirt(0.948, 0.722, 0.052, 24, "white", 0.030)
     out.parts.append(star(torso(0.0, 1.148, 0.009), 0.014, np.array([0, 0.2, 1.0]), "upperChest", "pink"))
-    out += bow(np.array(head_point(0.425, 0.215, 0.150)), 0.036, "hairBraid2", 1.0, 40)
+    out += bow(np.array(head_point(0.402, -0.275, 0.325)), 0.024, "hairBraid4", 0.0, 30)
     return out
 
 

@@ -58,7 +58,7 @@ def features(who: Character) -> Image.Image:
     out.paste(image(iris(1024, who.eyes)).resize((512, 512), Image.Resampling.LANCZOS), (0, 0))
     out.paste(image(sclera(512)), (512, 0))
     eye = who.eyes
-    own = {"lash": eye.lash, "lashSoft": eye.lash_soft, "brow": eye.brow}
+    own = {"lashTip": eye.lash_tip, "lash": eye.lash, "lashSoft": eye.lash_soft, "brow": eye.brow}
     return cells(out, FEATURES, FEATURE_COLOURS | own)
 
 

@@ -107,7 +107,7 @@ def _springs(nodes: _Nodes, chains: list[Chain]) -> dict[str, Any]:
 
 def build(who: Character = MIRA) -> bytes:
     """The whole file."""
-    face, eye, hair, outfit = Face(), Eye(), STYLES[who.hair_style](), OUTFITS[who.outfit]()
+    face, eye, hair, outfit = Face(who.eye_tilt), Eye(who.eye_tilt), STYLES[who.hair_style](), OUTFITS[who.outfit]()
     chains = [*hair.chains, *outfit.chains]
     nodes = _Nodes()
     bones = human_bones()
@@ -148,7 +148,7 @@ def build(who: Character = MIRA) -> bytes:
         mtoon("Hair", texture["hair"], texture["hairShade"], thin, who.hair.outline, -0.16, 0.95, rim=who.hair.rim),
     ]
     skin = face.part()
-    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts()])
+    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts(who.eye_tilt, who.brow_thick)])
     meshes: list[dict[str, Any]] = [
         {
             "name": "Face",
