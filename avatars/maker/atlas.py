@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from avatars.maker.curves import F64
 
-FEATURES = ("lashTip", "lash", "lashSoft", "brow", "fold", "lip", "mouth", "mouthDeep", "tongue", "teeth", "white", "lipSoft",
-            "lid")  # fmt: skip
+FEATURES = ("lashTip", "lash", "lashSoft", "brow", "fold", "lip", "mouth", "mouthDeep", "tongue", "teeth", "white",
+            "lipSoft", "lid")  # fmt: skip
 CLOTH = ("white", "navy", "pink", "gold", "black", "whiteShade", "cream", "sock", "boot", "sole", "lining", "violet")
 REGIONS = {
     # u from, v from, u to, v to

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from avatars.maker.curves import F64, Monotone, smooth
 from avatars.maker.mesh import Part, grid, join, tube
-from avatars.maker.skeleton import ARM_Y, ARM_Z, CHIN, ELBOW_X, FINGERS, H, SHOULDER_X, WRIST_X, finger_joints
+from avatars.maker.skeleton import ARM_Y, ARM_Z, CHIN, ELBOW_X, FINGERS, SHOULDER_X, WRIST_X, H, finger_joints
 
 SKIN_UV = (0.02, 0.985)
 """A plain corner of the skin's texture."""
@@ -175,10 +175,10 @@ def left_ear() -> Part:
     points, dark = [], []
     for size, out, shade in rings:
         # Wide above, a lobe below; it leans back.
-        back = 0.052 * size * np.cos(angle) * (1 + 0.28 * np.sin(angle))
-        high = 0.100 * size * np.sin(angle)
-        stands = out + 0.35 * back + 0.10 * high
-        points.append(np.stack([0.352 + stands, 0.300 + high, -0.010 - 0.9 * back - 0.12 * high], 1))
+        back = 0.044 * size * np.cos(angle) * (1 + 0.28 * np.sin(angle))
+        high = 0.086 * size * np.sin(angle)
+        stands = out + 0.25 * back + 0.08 * high
+        points.append(np.stack([0.350 + stands, 0.325 + high, -0.010 - 0.9 * back - 0.12 * high], 1))
         dark.append(np.full(25, shade))
     flat = np.concatenate(points) * H + np.array([0.0, CHIN, 0.0])
     tri = grid(len(rings), 25)

@@ -63,6 +63,8 @@ class Character:
     eye_tilt: float = 0.0
     """How much higher the outer corners of her eyes are, in heights of the head."""
     brow_thick: float = 1.0
+    backdrop: tuple[str, str] = ("#f4ecff", "#d9c8f7")
+    """Behind her in the thumbnail, above and below."""
 
 
 MIRA = Character(
@@ -104,7 +106,7 @@ MIRA = Character(
         core="#6a9bff",
         lash="#2b2140",
         lash_soft="#8a5f78",
-        lash_tip="#7a3f74",
+        lash_tip="#5a3168",
         brow="#5f5199",
     ),
     skin=("#fff0e6", "#f2bdb8"),
@@ -127,7 +129,7 @@ WREN = Character(
         base=("#38626c", "#24404d"),
         bright=("#4b7d85", "#2c4c59"),
         line=("#23424f", "#152a38"),
-        ring="#a9efe0",
+        ring="#7cc4bd",
         strips={
             "plain": (
                 ((0, "#335b66"), (0.4, "#3b6670"), (1.0, "#47757c")),
@@ -155,7 +157,7 @@ WREN = Character(
         core="#ff9d54",
         lash="#1c2430",
         lash_soft="#7d5a58",
-        lash_tip="#2d6a66",
+        lash_tip="#24484f",
         brow="#3a5f68",
     ),
     skin=("#ffeee0", "#eeb9a9"),
@@ -176,5 +178,6 @@ WREN = Character(
     blush_strokes=False,
     eye_tilt=0.012,
     brow_thick=0.85,
+    backdrop=("#e6fbf4", "#a9dcd2"),
 )  # fmt: skip
 CHARACTERS = {who.key: who for who in (MIRA, WREN)}

@@ -6,8 +6,8 @@ import numpy as np
 
 from avatars.maker.atlas import CLOTH, PLEATS, cell, region
 from avatars.maker.body import arm_path, arm_weights, leg_tube, leg_weights, torso, torso_weights
-from avatars.maker.curves import F64, Monotone, smooth, spline
-from avatars.maker.mesh import Part, grid, join, tube, unit, vertex_normals
+from avatars.maker.curves import F64, smooth, spline
+from avatars.maker.mesh import Part, grid, tube, unit, vertex_normals
 from avatars.maker.pieces import Chain, Pieces, weights_along
 from avatars.maker.skeleton import SHOULDER_X, WRIST_X
 
@@ -93,7 +93,7 @@ def pleated_skirt(
     waist: float = 0.952, hem: float = 0.712, flare: float = 0.060, pleats: int = 24, frill: str | None = "pink",
     turn: float = 0.0,
 ) -> Pieces:  # fmt: skip
-    """Knife pleats: a saw along the hem that fades out at the waist, over a frill; eight chains round the hips swing it.
+    """Knife pleats: a saw along the hem that fades out at the waist, over a frill; eight chains swing it.
 
     ``turn``: how much lower the hem is at her left than at her right, metres."""
     out = Pieces()
@@ -120,7 +120,9 @@ def pleated_skirt(
         ruffle = saw * 0.0085 if colour == "skirt" else 0.004 * np.cos(theta * 30)
         base = base + out_way * (ruffle[None, :] * (t**0.7)[:, None] + off)[..., None]
         points = base.reshape(-1, 3)
-        part = cloth(points, _real(grid(rows, n, flip=True), points), "pink", _skirt_weights(points, chains, waist, hem))
+        part = cloth(
+            points, _real(grid(rows, n, flip=True), points), "pink", _skirt_weights(points, chains, waist, hem)
+        )
         if colour == "skirt":
             part.uv = region("skirt", np.tile(local / PLEATS, rows), np.repeat(t, n))
         else:
@@ -132,7 +134,8 @@ def pleated_skirt(
 def _real(triangles: np.ndarray, points: F64) -> np.ndarray:
     """Without the triangles that have no area."""
     a, b, c = points[triangles].transpose(1, 0, 2)
-    return triangles[np.linalg.norm(np.cross(b - a, c - a), axis=1) > 1e-10]
+    out: np.ndarray = triangles[np.linalg.norm(np.cross(b - a, c - a), axis=1) > 1e-10]
+    return out
 
 
 def _skirt_points(theta: F64, t: F64, waist: float, hem: float, flare: float, turn: float) -> F64:
@@ -187,7 +190,9 @@ def boot(top: float = 0.262, cuff: str | None = "pink", heel: float = 0.030) -> 
         out.append(leg_ring(rows, np.array([0.007, 0.0125, 0.0135, 0.0145, 0.006]), cuff))
     z = np.array([-0.0600, -0.0575, -0.048, -0.030, -0.008, 0.014, 0.036, 0.058, 0.078, 0.094, 0.106, 0.1125])
     high = np.array([0.070, 0.084, 0.100, 0.110, 0.106, 0.092, 0.076, 0.062, 0.053, 0.045, 0.035, 0.027])
-    floor = heel + 0.004 - heel * smooth(z, -0.030, 0.050) + 0.008 * smooth(z, 0.03, 0.06) + 0.006 * smooth(z, 0.09, 0.12)
+    floor = (
+        heel + 0.004 - heel * smooth(z, -0.030, 0.050) + 0.008 * smooth(z, 0.03, 0.06) + 0.006 * smooth(z, 0.09, 0.12)
+    )
     high = np.maximum(high - 0.030 + heel, floor + 0.012)
     wide = np.array([0.010, 0.0190, 0.0265, 0.0295, 0.0290, 0.0290, 0.0305, 0.0330, 0.0335, 0.0300, 0.0210, 0.0080])
     x = np.interp(z, [-0.05, 0.05, 0.12], [0.0650, 0.0690, 0.0705])

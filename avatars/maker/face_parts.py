@@ -111,11 +111,11 @@ def eye_parts(tilt: float = 0.0, heavy: float = 1.0) -> list[Part]:
     left: list[Part] = []
     for make, colour in ((_upper_lash, "lash"), (_lower_lash, "lashSoft"), (_fold, "fold")):
         rest = make("", tilt)
-        uv = _lash_uv(N, 0.9) if colour == "lash" else cell(FEATURES, colour, len(rest))
+        uv = _lash_uv(N, 0.8) if colour == "lash" else cell(FEATURES, colour, len(rest))
         left.append(_feature(rest, uv, {s: make(s, tilt) for s in EYE_SHAPES}))
     for k, rest in enumerate(_spikes("", tilt)):
         moved = {s: _spikes(s, tilt)[k] for s in EYE_SHAPES}
-        left.append(_feature(rest, cell(FEATURES, "lashTip", len(rest)), moved))
+        left.append(_feature(rest, cell(FEATURES, "lash", len(rest)), moved))
     rest = _brow("", tilt, heavy)
     left.append(_feature(rest, cell(FEATURES, "brow", len(rest)), {s: _brow(s, tilt, heavy) for s in eye_curves.BROWS}))
     parts = left + [p.mirrored() for p in left]

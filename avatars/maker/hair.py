@@ -34,23 +34,22 @@ FRINGE = (
     (-3, 0.028, 0.372, -0.030, 0.155, 2), (13, 0.082, 0.440, 0.026, 0.125, 0), (30, 0.140, 0.462, 0.046, 0.180, 1),
     (50, 0.262, 0.405, 0.046, 0.200, 0), (69, 0.350, 0.262, 0.036, 0.170, 2),
 )  # fmt: skip
-THIN = ((-24, -0.128, 0.520, -0.03, 0.05), (5, 0.060, 0.500, 0.02, 0.045), (41, 0.205, 0.480, 0.04, 0.05))
 SWEPT = (
-    (-72, -0.372, 0.230, -0.030, 0.170, 1), (-54, -0.318, 0.345, -0.020, 0.190, 0), (-34, -0.262, 0.425, -0.020, 0.190, 2),
+    (-72, -0.372, 0.230, -0.030, 0.170, 1), (-54, -0.318, 0.345, -0.02, 0.19, 0), (-34, -0.262, 0.425, -0.02, 0.190, 2),
     (-14, -0.170, 0.455, 0.000, 0.185, 0), (6, -0.062, 0.440, 0.030, 0.180, 1), (22, 0.048, 0.492, 0.046, 0.150, 2),
     (38, 0.245, 0.455, 0.060, 0.150, 0), (52, 0.318, 0.360, 0.050, 0.180, 2), (70, 0.366, 0.240, 0.036, 0.170, 1),
 )  # fmt: skip
 """Swept to her right from a parting over her left eye."""
 
 
-def fringe(spec: Locks = FRINGE, thin: Thin = THIN, strip: str = "plain") -> Pieces:
+def fringe(spec: Locks = FRINGE, thin: Thin = (), strip: str = "plain") -> Pieces:
     """Locks of differing width whose tips turn in, and thin ones in front of their gaps."""
     hair = Pieces()
     for root, x, y, bow, width, layer in spec:
         guide = _bang(root, x, y, bow, layer)
         hair.parts.append(lock(guide, width, 0.036, rows=18, root=0.86, full=0.36, taper=0.92, across=7, strip=strip))
     for root, x, y, bow, width in thin:
-        hair.parts.append(lock(_bang(root, x, y, bow, 2.4, 60), width, 0.016, rows=11, root=0.1, full=0.5, across=5,
+        hair.parts.append(lock(_bang(root, x, y, bow, 3.4, 60), width, 0.016, rows=11, root=0.1, full=0.5, across=5,
                                strip="accent" if strip == "short" else strip))  # fmt: skip
     return hair
 
@@ -90,7 +89,8 @@ def back() -> Pieces:
             on_skull(azimuth, 48 + 3 * (k % 2), 0.955), on_skull(azimuth, 72, s), on_skull(azimuth, 102, s * 1.01),
             [0.440 * side * s, 0.18, 0.47 * rear * s - 0.05], [0.405 * side, -0.08, 0.42 * rear * s - 0.06],
             [0.430 * side, -0.08 + 0.42 * (low + 0.08), 0.44 * rear * s - 0.06],
-            [0.450 * side, -0.08 + 0.75 * (low + 0.08), 0.46 * rear * s - 0.06], [0.420 * side, low, 0.44 * rear - 0.05],
+            [0.450 * side, -0.08 + 0.75 * (low + 0.08), 0.46 * rear * s - 0.06],
+            [0.420 * side, low, 0.44 * rear - 0.05],
         ])  # fmt: skip
         main[5] += across * curl * 0.6
         main[6] += across * curl * 0.3
@@ -104,8 +104,8 @@ def back() -> Pieces:
         fork[5:] += across * 0.09 + np.array([0.0, 0.10, 0.0])
         fork[7] += across * 0.06
         hair.parts.append(
-            lock(fork[2:] * 0.985, width * 0.55, 0.035, rows=14, root=0.8, full=0.5, strip="long", chain=chain, across=5,
-                 span=(0.25, 1.0))
+            lock(fork[2:] * 0.985, width * 0.55, 0.035, rows=14, root=0.8, full=0.5, strip="long", chain=chain,
+                 across=5, span=(0.25, 1.0))
         )  # fmt: skip
     return hair
 
@@ -206,8 +206,8 @@ def braid() -> Pieces:
         inner = np.array([axis[i], axis[i + 4], axis[i + 9]]) - np.array([0.12, 0.0, 0.16])
         out.parts.append(lock(np.array([start, middle, end]), wide * 2, 0.034, rows=8, root=0.55, full=0.5, taper=0.7,
                               tip=0.25, axis=inner, strip="plain", chain=chain, across=5, span=(0.3, 1.0)))  # fmt: skip
-    for aside in (-0.03, 0.0, 0.03):
-        tuft = np.array([axis[48], axis[53] + [aside, 0.0, 0.0], axis[59] + [aside * 1.6, 0.02 - abs(aside), 0.0]])
+    for out_to in (-0.03, 0.0, 0.03):
+        tuft = np.array([axis[48], axis[53] + [out_to, 0.0, 0.0], axis[59] + [out_to * 1.6, 0.02 - abs(out_to), 0.0]])
         out.parts.append(lock(tuft, 0.060, 0.030, rows=9, root=0.5, full=0.45, strip="accent", chain=chain, across=5,
                               axis=tuft - np.array([0.12, 0.0, 0.16]), span=(0.3, 1.0)))  # fmt: skip
     return out

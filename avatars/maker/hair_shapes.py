@@ -20,7 +20,7 @@ RING_POLAR, RING_AT = 69.0, 0.2
 DOME_POLAR = 132.0
 """Degrees down from the crown that the dome's half of the texture covers."""
 STRIPS = ("plain", "long", "short", "accent")
-"""Strips of the texture for locks: without an end of another colour, with a long one, with a short one; a second colour."""
+"""Strips of the texture for locks: with no end of another colour, a long one, a short one; a second colour."""
 
 
 def on_skull(azimuth: ArrayLike, polar: ArrayLike, scale: float = 1.0) -> F64:
@@ -121,7 +121,9 @@ def dome(edge: ArrayLike, clumps: int = 17, depth: float = 0.012, scale: float =
     u = 0.5 * np.abs(azimuth) / 180 * 0.98 + 0.005
     uv = np.stack([np.tile(u, down), polar.ravel() / DOME_POLAR], 1)
     tri = grid(down, around + 1)
-    tri = tri[np.linalg.norm(np.cross(flat[tri[:, 1]] - flat[tri[:, 0]], flat[tri[:, 2]] - flat[tri[:, 0]]), axis=1) > 0]
+    tri = tri[
+        np.linalg.norm(np.cross(flat[tri[:, 1]] - flat[tri[:, 0]], flat[tri[:, 2]] - flat[tri[:, 0]]), axis=1) > 0
+    ]
     normal = unit((flat - CENTRE) / RADII**2)
     corners = flat[tri]
     if (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * normal[tri[:, 0]]).sum() < 0:

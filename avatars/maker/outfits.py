@@ -7,7 +7,19 @@ import numpy as np
 from avatars.maker.atlas import region
 from avatars.maker.body import arm_path, arm_weights, torso, torso_weights
 from avatars.maker.clothes import (
-    arm_ring, band, bodice, boot, bow, button, cloth, facing, leg_ring, pleated_skirt, puff_sleeve, sock, star,
+    arm_ring,
+    band,
+    bodice,
+    boot,
+    bow,
+    button,
+    cloth,
+    facing,
+    leg_ring,
+    pleated_skirt,
+    puff_sleeve,
+    sock,
+    star,
     wrist_cuff,
 )  # fmt: skip
 from avatars.maker.curves import Monotone, smooth, spline
@@ -60,10 +72,12 @@ def sailor() -> Pieces:
     out += pleated_skirt()
     out += bow(torso(0.0, 1.122, 0.016), 0.048, "upperChest", 1.45, 0.0, "bowChest")
     for sign in (1.0, -1.0):
-        at = np.array(head_point(sign * 0.470, 0.850, -0.105)) + [0, 0.0, 0.018]
+        at = np.array(head_point(sign * 0.470, 0.850, -0.105)) + np.array([0.0, 0.0, 0.018])
         side = "Left" if sign > 0 else "Right"
         out += bow(at, 0.062, "head", 1.25, sign * 24, f"bowHair{side}")
-        out.parts.append(star(at + np.array([0.004 * sign, 0.0, 0.016]), 0.014, np.array([sign * 0.4, 0.0, 1.0]), "head"))
+        out.parts.append(
+            star(at + np.array([0.004 * sign, 0.0, 0.016]), 0.014, np.array([sign * 0.4, 0.0, 1.0]), "head")
+        )
     out.parts += [
         star(torso(0.0, 1.187, 0.008), 0.011, np.array([0, 0.3, 1.0]), "upperChest", "pink"),
         star(torso(0.0, 1.122, 0.016) + np.array([0, 0, 0.012]), 0.012, np.array([0, 0, 1.0]), "upperChest"),
@@ -84,7 +98,7 @@ def _jacket_shell() -> Part:
     y = high + (low - high) * t[:, None]
     off = np.array([0.004, 0.011, 0.013, 0.014, 0.0155, 0.017, 0.019, 0.021, 0.022, 0.021, 0.0195, 0.0185, 0.008])
     loose = 0.010 * smooth(gape, 0.34, 0.60) + 0.004 * np.cos(theta * 9)[None] * smooth(t[:, None], 0.4, 1.0)
-    points = torso(theta[None], y, off[:, None] - 0.004 + loose).reshape(-1, 3)
+    points = torso(theta[None], y, off[:, None] - 0.002 + loose).reshape(-1, 3)
     u, v = np.meshgrid(theta / (2 * np.pi), t)
     part = Part(points, grid(len(t), 61, flip=True), region("collar", u.ravel(), v.ravel()), torso_weights(points))
     return facing(part, np.array([0.0, 1.12, -0.01]))
@@ -92,12 +106,21 @@ def _jacket_shell() -> Part:
 
 def _jacket_sleeve() -> list[Part]:
     """Her left one: wide, with folds at the elbow and a ribbed cuff."""
-    x = SHOULDER_X + np.array([-0.034, -0.028, -0.012, 0.010, 0.05, 0.10, 0.15, 0.19, 0.215, 0.24, 0.29, 0.34, 0.375, 0.39])
-    r = np.array([0.012, 0.030, 0.044, 0.0500, 0.0500, 0.0465, 0.0430, 0.0400, 0.0395, 0.0415, 0.0440, 0.0440, 0.0370, 0.0300])
+    x = SHOULDER_X + np.array(
+        [-0.034, -0.028, -0.012, 0.010, 0.05, 0.10, 0.15, 0.19, 0.215, 0.24, 0.29, 0.34, 0.375, 0.39]
+    )
+    r = np.array(
+        [0.012, 0.030, 0.044, 0.0500, 0.0500, 0.0465, 0.0430, 0.0400, 0.0395, 0.0415, 0.0440, 0.0440, 0.0370, 0.0300]
+    )
     x, r = spline(np.stack([x, r], 1), 27).T
     points, tri, uv = tube(arm_path(x), np.stack([r, r], 1), 26)
     turn = uv[:, 0] * 2 * np.pi
-    fold = 0.0030 * np.cos(turn * 2 + points[:, 0] * 95) * smooth(points[:, 0], 0.20, 0.28) * smooth(points[:, 0], 0.49, 0.44)
+    fold = (
+        0.0030
+        * np.cos(turn * 2 + points[:, 0] * 95)
+        * smooth(points[:, 0], 0.20, 0.28)
+        * smooth(points[:, 0], 0.49, 0.44)
+    )
     points = points + unit(points - arm_path(points[:, 0])) * fold[:, None]
     points[:, 1] -= 0.007 * smooth(points[:, 0], 0.36, 0.43) * smooth(points[:, 0], 0.49, 0.46)
     weights = arm_weights(points)
@@ -108,10 +131,16 @@ def _jacket_sleeve() -> list[Part]:
     x0 = SHOULDER_X + 0.384
     out.append(arm_ring(x0 + np.array([0.0, 0.001, 0.010, 0.026, 0.034, 0.033]),
                         np.array([0.026, 0.0310, 0.0275, 0.0262, 0.0270, 0.018]), "navy"))  # fmt: skip
-    out.append(arm_ring(x0 + np.array([0.013, 0.0135, 0.0195, 0.020]), np.array([0.024, 0.0280, 0.0276, 0.024]), "pink"))
+    out.append(
+        arm_ring(x0 + np.array([0.013, 0.0135, 0.0195, 0.020]), np.array([0.024, 0.0280, 0.0276, 0.024]), "pink")
+    )
     x0 = SHOULDER_X + 0.075
-    out.append(arm_ring(x0 + np.array([0.0, 0.0005, 0.010, 0.0105]), np.array([0.046, 0.0508, 0.0502, 0.046]), "navy", 26))
-    out.append(arm_ring(x0 + np.array([0.0145, 0.015, 0.019, 0.0195]), np.array([0.046, 0.0502, 0.0498, 0.046]), "pink", 26))
+    out.append(
+        arm_ring(x0 + np.array([0.0, 0.0005, 0.010, 0.0105]), np.array([0.046, 0.0508, 0.0502, 0.046]), "navy", 26)
+    )
+    out.append(
+        arm_ring(x0 + np.array([0.0145, 0.015, 0.019, 0.0195]), np.array([0.046, 0.0502, 0.0498, 0.046]), "pink", 26)
+    )
     return out
 
 

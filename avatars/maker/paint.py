@@ -109,7 +109,8 @@ def hair(paint: HairPaint, shade: bool) -> Image.Image:
     tip, with the ring of light."""
     size = 1024
     g = (np.arange(size) + 0.5) / size
-    u, v = np.meshgrid(g[: size // 2], g)
+    # Soft enough to be painted at half its size.
+    u, v = np.meshgrid(g[: size // 2 : 2], g[::2])
     azimuth, polar = u * 360.0, v * DOME_POLAR
     root, base, bright, line = (pair[shade] for pair in (paint.root, paint.base, paint.bright, paint.line))
     out = gradient([(0, root), (30, base), (70, base), (DOME_POLAR, root)], polar)
@@ -121,6 +122,8 @@ def hair(paint: HairPaint, shade: bool) -> Image.Image:
         wide = w * np.maximum(np.sin(np.radians(np.maximum(polar, 12))), 0.3)
         colour = line if rng.uniform() < 0.6 else bright
         out = over(out, colour, 0.6 * s * run * np.exp(-(((azimuth - c) / wide) ** 2)))
+    dome = image(out).resize((size // 2, size), Image.Resampling.BICUBIC)
+    out = np.asarray(dome, np.float64)
     return image(np.concatenate([out, *(_strip(name, paint, shade, size) for name in STRIPS)], 1))
 
 

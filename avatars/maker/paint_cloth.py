@@ -126,8 +126,14 @@ def _bow(u: F64, v: F64, c: Colours, who: Character) -> F64:
     out = over(out, c[who.ribbon + "Deep"], 0.75 * smooth(u, 0.42, 0.05))
     for at, long in ((0.25, 0.62), (0.48, 0.80), (0.72, 0.55)):
         wide = 0.055 * np.maximum(1 - u / long, 0.02)
-        out = over(out, c[who.ribbon + "Deep"], 0.9 * np.exp(-(((v - at - 0.10 * (at - 0.5) * u) / wide) ** 2)) * smooth(u, long, 0.2))
-    out = over(out, c[who.ribbon + "Light"], 0.6 * np.exp(-(((u - 0.62) / 0.10) ** 2)) * smooth(np.abs(v - 0.42), 0.30, 0.1))
+        out = over(
+            out,
+            c[who.ribbon + "Deep"],
+            0.9 * np.exp(-(((v - at - 0.10 * (at - 0.5) * u) / wide) ** 2)) * smooth(u, long, 0.2),
+        )
+    out = over(
+        out, c[who.ribbon + "Light"], 0.6 * np.exp(-(((u - 0.62) / 0.10) ** 2)) * smooth(np.abs(v - 0.42), 0.30, 0.1)
+    )
     return over(out, c[who.ribbon + "Light"], 0.75 * (_line(v - 0.06, 0.014) + _line(v - 0.94, 0.014)))
 
 

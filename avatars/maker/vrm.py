@@ -22,6 +22,7 @@ from avatars.maker.outfits import OUTFITS
 from avatars.maker.paint_tools import png
 from avatars.maker.pieces import Chain
 from avatars.maker.skeleton import H, human_bones
+from avatars.maker.thumbnail import Layer, draw, tones
 
 META = {
     "name": "Mira", "version": "1.0", "authors": ["The Idol project"], "licenseUrl": "https://vrm.dev/licenses/1.0/",
@@ -84,8 +85,10 @@ def _springs(nodes: _Nodes, chains: list[Chain]) -> dict[str, Any]:
     groups: dict[str, list[dict[str, Any]]] = {
         "head": [sphere("head", [0.0, 0.118, -0.008], 0.090), sphere("head", [0.0, 0.055, 0.016], 0.062),
                  capsule("neck", [0.0, 0.0, 0.0], [0.0, 0.05, 0.0], 0.034)],
+        # Arms: from the shoulder to before the elbow.
         "body": [capsule("upperChest", [0.0, -0.04, 0.0], [0.0, 0.07, -0.012], 0.075),
-                 *[capsule(f"{side}UpperArm", [-0.03 * s, 0.0, 0.0], [0.19 * s, 0.0, 0.0], 0.045) for side, s in sides]],
+                 *[capsule(f"{side}UpperArm", [-0.03 * s, 0.0, 0.0], [0.19 * s, 0.0, 0.0], 0.045)
+                   for side, s in sides]],
         "legs": [capsule("hips", [-0.05, 0.02, -0.012], [0.05, 0.02, -0.012], 0.072),
                  *[capsule(f"{side}UpperLeg", [0.0, -0.02, 0.0], [0.0, -0.20, 0.0], 0.068) for side, _ in sides]],
     }  # fmt: skip
@@ -99,10 +102,17 @@ def _springs(nodes: _Nodes, chains: list[Chain]) -> dict[str, Any]:
              "gravityPower": chain.gravity, "gravityDir": [0.0, -1.0, 0.0], "dragForce": chain.drag}
             for bone in chain.bones
         ]  # fmt: skip
-        springs.append({"name": chain.name, "joints": joints, "colliderGroups": [numbers[name] for name in chain.against]})
-    return {"specVersion": "1.0", "colliders": colliders, "colliderGroups": [
-        {"name": name, "colliders": list(range(int(first[k]), int(first[k + 1])))} for name, k in numbers.items()
-    ], "springs": springs}
+        springs.append(
+            {"name": chain.name, "joints": joints, "colliderGroups": [numbers[name] for name in chain.against]}
+        )
+    return {
+        "specVersion": "1.0",
+        "colliders": colliders,
+        "colliderGroups": [
+            {"name": name, "colliders": list(range(int(first[k]), int(first[k + 1])))} for name, k in numbers.items()
+        ],
+        "springs": springs,
+    }
 
 
 def build(who: Character = MIRA) -> bytes:
@@ -147,8 +157,19 @@ def build(who: Character = MIRA) -> bytes:
         mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.22, 0.95, True),
         mtoon("Hair", texture["hair"], texture["hairShade"], thin, who.hair.outline, -0.16, 0.95, rim=who.hair.rim),
     ]
-    skin = face.part()
+    skin, below, clothes, locks = face.part(), join(body_skin()), join(outfit.parts), join(hair.parts)
     features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts(who.eye_tilt, who.brow_thick)])
+    line = tones("#a8606a")
+    small = draw(
+        [
+            Layer(skin, pictures["skin"], pictures["skinShade"], 0.10, None, thin),
+            Layer(features, pictures["features"], None, 0.0, None, 0.0),
+            Layer(below, pictures["skin"], pictures["skinShade"], -0.12, line, thin),
+            Layer(clothes, pictures["cloth"], pictures["clothShade"], -0.22, tones("#6a6590"), thin),
+            Layer(locks, pictures["hair"], pictures["hairShade"], -0.16, tones(who.hair.outline), thin),
+        ],
+        who.backdrop,
+    )
     meshes: list[dict[str, Any]] = [
         {
             "name": "Face",
@@ -160,11 +181,11 @@ def build(who: Character = MIRA) -> bytes:
         {
             "name": "Body",
             "primitives": [
-                _primitive(writer, join(body_skin()), joints, 2, False),
-                _primitive(writer, join(outfit.parts), joints, 3, False),
+                _primitive(writer, below, joints, 2, False),
+                _primitive(writer, clothes, joints, 3, False),
             ],
         },
-        {"name": "Hair", "primitives": [_primitive(writer, join(hair.parts), joints, 4, False)]},
+        {"name": "Hair", "primitives": [_primitive(writer, locks, joints, 4, False)]},
     ]  # fmt: skip
     document["meshes"] = meshes
     inverse = np.tile(np.eye(4, dtype=np.float32), (len(nodes.items), 1, 1))
@@ -185,7 +206,7 @@ def build(who: Character = MIRA) -> bytes:
     document["extensions"] = {
         "VRMC_vrm": {
             "specVersion": "1.0",
-            "meta": META | {"name": who.name},
+            "meta": META | {"name": who.name, "thumbnailImage": writer.thumbnail(png(small))},
             "humanoid": {"humanBones": {name: {"node": nodes.index[name]} for name in human}},
             "firstPerson": {"meshAnnotations": [{"node": n, "type": "auto"} for n in roots[1:]]},
             "expressions": {"preset": preset_json(roots[1]), "custom": {}},
