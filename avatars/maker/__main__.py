@@ -1,4 +1,4 @@
-"""``python -m avatars.maker -o avatars/default.vrm``"""
+"""``python -m avatars.maker [--character wren] -o avatars/default.vrm``"""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
+from avatars.maker.character import CHARACTERS
 from avatars.maker.vrm import build
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m avatars.maker", description="Make the default idol.")
+    parser = argparse.ArgumentParser(prog="python -m avatars.maker", description="Make one of our idols.")
+    parser.add_argument("--character", choices=tuple(CHARACTERS), default="default", help="who is made")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the .vrm to write")
-    output: Path = parser.parse_args().output
-    data = build()
+    arguments = parser.parse_args()
+    output: Path = arguments.output
+    data = build(CHARACTERS[arguments.character])
     try:
         output.write_bytes(data)
     except OSError as error:

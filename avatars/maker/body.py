@@ -7,19 +7,19 @@ from numpy.typing import ArrayLike
 
 from avatars.maker.curves import F64, Monotone, smooth
 from avatars.maker.mesh import Part, grid, join, tube
-from avatars.maker.skeleton import ARM_Y, ARM_Z, ELBOW_X, FINGERS, SHOULDER_X, WRIST_X, finger_joints
+from avatars.maker.skeleton import ARM_Y, ARM_Z, CHIN, ELBOW_X, FINGERS, SHOULDER_X, WRIST_X, H, finger_joints
 
 SKIN_UV = (0.02, 0.985)
 """A plain corner of the skin's texture."""
 
-WIDTH = Monotone((0.70, 0.150), (0.78, 0.138), (0.86, 0.118), (0.93, 0.094), (1.0, 0.099), (1.07, 0.110),
-                 (1.12, 0.119), (1.17, 0.126), (1.20, 0.124), (1.222, 0.098), (1.240, 0.056), (1.255, 0.037),
-                 (1.30, 0.031))  # fmt: skip
-FRONT = Monotone((0.70, 0.095), (0.78, 0.085), (0.86, 0.080), (0.93, 0.066), (1.0, 0.074), (1.05, 0.094),
-                 (1.105, 0.114), (1.15, 0.094), (1.19, 0.062), (1.222, 0.040), (1.240, 0.030), (1.255, 0.026),
+WIDTH = Monotone((0.70, 0.150), (0.78, 0.140), (0.84, 0.124), (0.89, 0.100), (0.945, 0.0865), (1.0, 0.091),
+                 (1.06, 0.102), (1.11, 0.111), (1.16, 0.119), (1.195, 0.119), (1.222, 0.096), (1.240, 0.056),
+                 (1.255, 0.036), (1.30, 0.030))  # fmt: skip
+FRONT = Monotone((0.70, 0.095), (0.78, 0.085), (0.86, 0.080), (0.94, 0.066), (1.0, 0.073), (1.05, 0.091),
+                 (1.100, 0.108), (1.15, 0.090), (1.19, 0.062), (1.222, 0.040), (1.240, 0.030), (1.255, 0.026),
                  (1.30, 0.028))  # fmt: skip
-REAR = Monotone((0.70, -0.115), (0.78, -0.105), (0.86, -0.088), (0.93, -0.070), (1.0, -0.075), (1.10, -0.088),
-                (1.16, -0.090), (1.20, -0.080), (1.222, -0.070), (1.240, -0.056), (1.255, -0.044),
+REAR = Monotone((0.70, -0.115), (0.78, -0.110), (0.85, -0.094), (0.94, -0.062), (1.0, -0.068), (1.10, -0.084),
+                (1.16, -0.088), (1.20, -0.080), (1.222, -0.070), (1.240, -0.056), (1.255, -0.044),
                 (1.30, -0.038))  # fmt: skip
 
 
@@ -97,8 +97,8 @@ def arm_path(x: ArrayLike) -> F64:
     return np.stack([x, np.full_like(x, ARM_Y), np.full_like(x, ARM_Z)], 1)
 
 
-ARM_RADIUS = Monotone((SHOULDER_X, 0.037), (0.20, 0.0335), (0.30, 0.0285), (ELBOW_X, 0.0275), (0.36, 0.0290),
-                      (0.44, 0.0250), (0.50, 0.0200), (WRIST_X, 0.0185))  # fmt: skip
+ARM_RADIUS = Monotone((SHOULDER_X, 0.036), (0.18, 0.0330), (0.25, 0.0300), (0.30, 0.0262), (ELBOW_X, 0.0252),
+                      (0.365, 0.0272), (0.41, 0.0258), (0.48, 0.0198), (0.515, 0.0172), (WRIST_X, 0.0165))  # fmt: skip
 
 
 def left_arm() -> Part:
@@ -112,8 +112,8 @@ def left_hand() -> Part:
     """Palm and five fingers."""
     parts = []
     t = np.array([-0.012, 0.0, 0.015, 0.035, 0.055, 0.072, 0.082, 0.086])
-    across = np.array([0.0180, 0.0190, 0.0240, 0.0330, 0.0360, 0.0345, 0.0300, 0.0200])
-    thick = np.array([0.0165, 0.0160, 0.0145, 0.0140, 0.0130, 0.0110, 0.0085, 0.0040])
+    across = np.array([0.0168, 0.0175, 0.0220, 0.0305, 0.0335, 0.0325, 0.0290, 0.0200])
+    thick = np.array([0.0158, 0.0155, 0.0145, 0.0140, 0.0128, 0.0108, 0.0085, 0.0040])
     path = arm_path(WRIST_X + t)
     points, tri, _ = tube(path, np.stack([across, thick], 1), 12)
     hand = smooth(points[:, 0], WRIST_X - 0.018, WRIST_X + 0.018)
@@ -140,16 +140,25 @@ def left_hand() -> Part:
     return join(parts)
 
 
-LEG_X = Monotone((0.085, 0.076), (0.425, 0.076), (0.80, 0.070))
-LEG_RADIUS = Monotone((0.06, 0.031), (0.11, 0.0285), (0.18, 0.035), (0.27, 0.046), (0.33, 0.0485), (0.40, 0.0435),
-                      (0.45, 0.0440), (0.54, 0.055), (0.64, 0.066), (0.72, 0.0715), (0.80, 0.072))  # fmt: skip
-LEG_Z = Monotone((0.06, -0.014), (0.30, -0.014), (0.43, 0.004), (0.65, 0.006), (0.80, 0.0))
+LEG_X = Monotone((0.085, 0.0655), (0.26, 0.0670), (0.425, 0.0665), (0.62, 0.0700), (0.80, 0.0690))
+LEG_RADIUS = Monotone((0.06, 0.0290), (0.10, 0.0262), (0.15, 0.0300), (0.22, 0.0400), (0.295, 0.0440), (0.36, 0.0405),
+                      (0.425, 0.0390), (0.48, 0.0440), (0.56, 0.0540), (0.64, 0.0620), (0.72, 0.0675),
+                      (0.80, 0.070))  # fmt: skip
+LEG_Z = Monotone((0.06, -0.013), (0.14, -0.015), (0.29, -0.020), (0.37, -0.008), (0.43, 0.002), (0.62, 0.006),
+                 (0.80, 0.0))  # fmt: skip
 
 
 def leg_tube(y: F64, off: float | F64, around: int = 20) -> tuple[F64, np.ndarray, F64]:
+    """Round her left leg at heights ``y``; ``off`` metres outward. The front lies at u = 0.25."""
     path = np.stack([LEG_X(y), y, LEG_Z(y)], 1)
     r = LEG_RADIUS(y) + off
-    return tube(path, np.stack([r, r * 1.04], 1), around, up=(0, 0, 1))
+    points, tri, uv = tube(path, np.stack([r, r * 1.05], 1), around, up=(0, 0, 1))
+    # The knee stands out a little; the calf swells outward.
+    angle = uv[:, 0] * 2 * np.pi
+    knee = 0.0045 * np.exp(-(((points[:, 1] - 0.440) / 0.030) ** 2)) * np.maximum(np.sin(angle), 0.0) ** 2
+    calf = 0.0040 * np.exp(-(((points[:, 1] - 0.300) / 0.060) ** 2)) * np.maximum(-np.cos(angle), 0.0)
+    points = points + np.stack([calf, np.zeros_like(calf), knee], 1)
+    return points, tri, uv
 
 
 def left_thigh() -> Part:
@@ -158,6 +167,29 @@ def left_thigh() -> Part:
     return skin(points, tri, leg_weights(points))
 
 
+def left_ear() -> Part:
+    """A shell with a darker hollow; hair covers most of it. Drawn in heights of the head."""
+    angle = np.linspace(0, 2 * np.pi, 25)
+    rings = [(1.02, -0.030, 0.0), (1.06, 0.006, 0.0), (1.0, 0.024, 0.0), (0.88, 0.027, 0.0), (0.76, 0.016, 0.6),
+             (0.45, 0.004, 1.0), (0.0, 0.006, 0.8)]  # fmt: skip
+    points, dark = [], []
+    for size, out, shade in rings:
+        # Wide above, a lobe below; it leans back.
+        back = 0.044 * size * np.cos(angle) * (1 + 0.28 * np.sin(angle))
+        high = 0.086 * size * np.sin(angle)
+        stands = out + 0.25 * back + 0.08 * high
+        points.append(np.stack([0.350 + stands, 0.325 + high, -0.010 - 0.9 * back - 0.12 * high], 1))
+        dark.append(np.full(25, shade))
+    flat = np.concatenate(points) * H + np.array([0.0, CHIN, 0.0])
+    tri = grid(len(rings), 25)
+    normal = np.cross(flat[tri[:, 1]] - flat[tri[:, 0]], flat[tri[:, 2]] - flat[tri[:, 0]])
+    if normal[:, 0].sum() < 0:
+        tri = tri[:, ::-1].copy()
+    part = skin(flat, tri, {"head": np.ones(len(flat))})
+    part.uv[:, 0] += 0.11 * np.concatenate(dark)
+    return part
+
+
 def body_skin() -> list[Part]:
-    left = [left_arm(), left_hand(), left_thigh()]
+    left = [left_arm(), left_hand(), left_thigh(), left_ear()]
     return [neck(), *left, *[p.mirrored() for p in left]]

@@ -61,7 +61,7 @@ def resample(line: F64, count: int) -> F64:
     return np.stack([np.interp(at, along, line[:, c]) for c in range(line.shape[1])], 1)
 
 
-def smooth(value: ArrayLike, low: float, high: float) -> F64:
+def smooth(value: ArrayLike, low: float | F64, high: float | F64) -> F64:
     """Smoothstep from 0 at ``low`` to 1 at ``high`` (``low`` may be the greater one)."""
     t = np.clip((np.asarray(value, np.float64) - low) / (high - low), 0.0, 1.0)
     out: F64 = t * t * (3.0 - 2.0 * t)

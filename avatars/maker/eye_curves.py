@@ -42,8 +42,18 @@ def _spaced(line: F64, count: int) -> F64:
     return np.stack([np.interp(at, along, line[:, c]) for c in range(2)], 1)
 
 
-def lids(shape: str, count: int) -> tuple[F64, F64]:
-    """Upper and lower lid (count, 2) for a shape ("" is rest), inner corner to outer; they share their ends."""
+def lids(shape: str, count: int, tilt: float = 0.0) -> tuple[F64, F64]:
+    """Upper and lower lid (count, 2) for a shape ("" is rest), inner corner to outer; they share their ends.
+
+    ``tilt``: how much higher the outer corner lies than in the drawing, heights of the head."""
+    upper, lower = _lids(shape, count)
+    middle = 0.5 * (INNER[0] + OUTER[0])
+    for line in (upper, lower):
+        line[:, 1] += tilt * (line[:, 0] - middle) / (OUTER[0] - middle)
+    return upper, lower
+
+
+def _lids(shape: str, count: int) -> tuple[F64, F64]:
     upper, lower = _spaced(UPPER, count), _spaced(LOWER, count)
     if shape == "":
         return upper, lower
@@ -77,11 +87,12 @@ BROWS: dict[str, tuple[float, float, float]] = {
 }
 
 
-def brow(shape: str) -> F64:
+def brow(shape: str, tilt: float = 0.0) -> F64:
     """Middle line of the brow (40, 2), inner end first."""
+    raised = np.stack([np.zeros(len(BROW)), np.linspace(-tilt, tilt, len(BROW))], 1)
     if shape == "":
-        return BROW
+        return BROW + raised
     inner, outer, inward = BROWS[shape]
     t = np.linspace(0.0, 1.0, len(BROW))
     lift = inner * (1 - t) ** 1.3 + outer * np.clip(np.sin(np.pi * np.minimum(t / 1.5 + 0.05, 1.0)), 0, 1) * t**0.5
-    return BROW + np.stack([-inward * (1 - t), lift], 1)
+    return BROW + raised + np.stack([-inward * (1 - t), lift], 1)

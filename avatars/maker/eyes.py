@@ -22,11 +22,11 @@ DISH = 0.4
 class Eye:
     """Her left eye. ``pivot`` is where the eye bone lies (heights of the head)."""
 
-    def __init__(self) -> None:
+    def __init__(self, tilt: float = 0.0) -> None:
         swept = []
         for s in np.linspace(0, 1, 9):
-            upper, lower = eye_curves.lids("", 41)
-            closed, _ = eye_curves.lids("eyeBlink", 41)
+            upper, lower = eye_curves.lids("", 41, tilt)
+            closed, _ = eye_curves.lids("eyeBlink", 41, tilt)
             swept += [upper * (1 - s) + closed * s, lower * (1 - s) + closed * s]
         flat = np.concatenate(swept)
         points = np.concatenate([flat, depth(*flat.T)[:, None]], 1)

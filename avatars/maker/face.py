@@ -25,7 +25,8 @@ def metres(points: F64) -> F64:
 class Face:
     """``rest`` (V, 3) and ``moves``: shape name to offsets (V, 3), both in heights of the head, skin only."""
 
-    def __init__(self) -> None:
+    def __init__(self, tilt: float = 0.0) -> None:
+        self.tilt = tilt
         self.grid = grid = FaceGrid()
         self._lid_handles = np.concatenate([grid.eye_upper["left"], grid.eye_lower["left"][1:-1]])
         self._lip_handles = np.concatenate([grid.mouth_upper, grid.mouth_lower[1:-1]])
@@ -50,7 +51,7 @@ class Face:
     # Fields
 
     def _lid_field(self, shape: str) -> F64:
-        upper, lower = eye_curves.lids(shape, len(self.grid.eye_upper["left"]))
+        upper, lower = eye_curves.lids(shape, len(self.grid.eye_upper["left"]), self.tilt)
         target = np.concatenate([upper, lower[1:-1]])
         return self._lid_spread(target - self.grid.flat[self._lid_handles, :2])
 

@@ -42,8 +42,8 @@ BROW_LIFT = 0.118
 WING = np.array([0.021, -0.004])
 
 
-def _upper_lash(shape: str) -> F64:
-    upper, _ = eye_curves.lids(shape, N)
+def _upper_lash(shape: str, tilt: float) -> F64:
+    upper, _ = eye_curves.lids(shape, N, tilt)
     # Beyond the outer corner the lash runs on as a small wing.
     drop = {"eyeBlink": -0.010, "eyeSmile": -0.004}.get(shape, 0.0)
     tip = upper[-1] + WING + np.array([0.0, drop + 0.004])
@@ -55,9 +55,9 @@ def _upper_lash(shape: str) -> F64:
     )
 
 
-def _spikes(shape: str) -> list[F64]:
+def _spikes(shape: str, tilt: float) -> list[F64]:
     """Single lashes that stand out of the strip near the outer corner."""
-    upper, _ = eye_curves.lids(shape, 101)
+    upper, _ = eye_curves.lids(shape, 101, tilt)
     normal = _normals(upper)
     closed = shape in ("eyeBlink", "eyeSmile")
     out = []
@@ -72,17 +72,17 @@ def _spikes(shape: str) -> list[F64]:
     return out
 
 
-def _lower_lash(shape: str) -> F64:
-    _, lower = eye_curves.lids(shape, 101)
+def _lower_lash(shape: str, tilt: float) -> F64:
+    _, lower = eye_curves.lids(shape, 101, tilt)
     line = resample(lower[22:], N)
     t = np.linspace(0, 1, N)
     thin = 0.0034 * smooth(t, 0.0, 0.5) * smooth(t, 1.02, 0.9)
     return _ribbon(line, 0.3 * thin, thin, _normals(line), 0.0035)
 
 
-def _fold(shape: str) -> F64:
-    upper, _ = eye_curves.lids("", 101)
-    now, _ = eye_curves.lids(shape, 101)
+def _fold(shape: str, tilt: float) -> F64:
+    upper, _ = eye_curves.lids("", 101, tilt)
+    now, _ = eye_curves.lids(shape, 101, tilt)
     lifted = upper + np.array([0.004, 0.037]) + 0.22 * (now - upper)
     line = resample(lifted[26:92], N)
     t = np.linspace(0, 1, N)
@@ -90,24 +90,34 @@ def _fold(shape: str) -> F64:
     return _ribbon(line, thin, thin, _normals(line), 0.003)
 
 
-def _brow(shape: str) -> F64:
-    line = resample(eye_curves.brow(shape), N)
+def _brow(shape: str, tilt: float, heavy: float) -> F64:
+    line = resample(eye_curves.brow(shape, tilt), N)
     t = np.linspace(0, 1, N)
-    thick = np.interp(t, [0, 0.06, 0.4, 1.0], [0.0045, 0.0095, 0.0115, 0.0012])
+    thick = np.interp(t, [0, 0.06, 0.4, 1.0], [0.0045, 0.0095, 0.0115, 0.0012]) * heavy
     return _ribbon(line, thick, thick, _normals(line), BROW_LIFT)
 
 
-def eye_parts() -> list[Part]:
-    """Lashes, folds and brows of both eyes."""
+def _lash_uv(count: int, strength: float) -> F64:
+    """Three rows along a lash: from its own colour to that of its outer end, which is the next cell."""
+    t = np.linspace(0, 1, count)
+    share = strength * smooth(t, 0.50, 1.0)
+    uv = cell(FEATURES, "lash", count)
+    tip = cell(FEATURES, "lashTip", count)
+    return np.tile(uv + (tip - uv) * share[:, None], (3, 1))
+
+
+def eye_parts(tilt: float = 0.0, heavy: float = 1.0) -> list[Part]:
+    """Lashes, folds and brows of both eyes; ``heavy`` brows are thicker than drawn."""
     left: list[Part] = []
     for make, colour in ((_upper_lash, "lash"), (_lower_lash, "lashSoft"), (_fold, "fold")):
-        rest = make("")
-        left.append(_feature(rest, cell(FEATURES, colour, len(rest)), {s: make(s) for s in EYE_SHAPES}))
-    for k, rest in enumerate(_spikes("")):
-        moved = {s: _spikes(s)[k] for s in EYE_SHAPES}
+        rest = make("", tilt)
+        uv = _lash_uv(N, 0.8) if colour == "lash" else cell(FEATURES, colour, len(rest))
+        left.append(_feature(rest, uv, {s: make(s, tilt) for s in EYE_SHAPES}))
+    for k, rest in enumerate(_spikes("", tilt)):
+        moved = {s: _spikes(s, tilt)[k] for s in EYE_SHAPES}
         left.append(_feature(rest, cell(FEATURES, "lash", len(rest)), moved))
-    rest = _brow("")
-    left.append(_feature(rest, cell(FEATURES, "brow", len(rest)), {s: _brow(s) for s in eye_curves.BROWS}))
+    rest = _brow("", tilt, heavy)
+    left.append(_feature(rest, cell(FEATURES, "brow", len(rest)), {s: _brow(s, tilt, heavy) for s in eye_curves.BROWS}))
     parts = left + [p.mirrored() for p in left]
     for part in parts:
         # ARKit has one shape for both inner brows.

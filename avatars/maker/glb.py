@@ -62,6 +62,11 @@ class GlbWriter:
         self._list("accessors").append(item)
         return len(self._list("accessors")) - 1
 
+    def thumbnail(self, png: bytes) -> int:
+        """An image that no material shows; the image's index."""
+        self._list("images").append({"bufferView": self.view(png), "mimeType": "image/png", "name": "thumbnail"})
+        return len(self._list("images")) - 1
+
     def image(self, png: bytes, name: str) -> int:
         """An image with its texture; the texture's index."""
         self._list("images").append({"bufferView": self.view(png), "mimeType": "image/png", "name": name})

@@ -1,276 +1,228 @@
-"""Hair: a cap on the skull, then tapered locks along guide curves. Heights of the head; parts in metres."""
+"""Hair styles. Heights of the head; parts in metres."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
-from numpy.typing import ArrayLike
 
-from avatars.maker.curves import F64, smooth, spline
+from avatars.maker.curves import F64, spline
 from avatars.maker.face import metres
-from avatars.maker.face_surface import CAP_CENTRE, CAP_RADII, cap_edge, depth
-from avatars.maker.mesh import Part, grid, unit, vertex_normals
+from avatars.maker.hair_shapes import before_face, dome, lock, on_skull
+from avatars.maker.pieces import Chain, Pieces
 
-CENTRE, RADII = CAP_CENTRE, CAP_RADII
-RING_AT = np.radians(47.0)
-"""The ring of light lies this far from the crown; the texture has it at a quarter of a lock's length."""
-
-
-def on_skull(azimuth: ArrayLike, polar: ArrayLike, scale: float = 1.0) -> F64:
-    """A point on the hair's ellipsoid: degrees round from the front to her left, and down from the crown."""
-    a, p = np.radians(azimuth), np.radians(polar)
-    way = np.stack([np.sin(p) * np.sin(a), np.cos(p), np.sin(p) * np.cos(a)], -1)
-    out: F64 = CENTRE + scale * RADII * way
-    return out
+Locks = tuple[tuple[float, float, float, float, float, int], ...]
+Thin = tuple[tuple[float, float, float, float, float], ...]
+EDGE = [(0, 66), (40, 68), (62, 76), (80, 94), (100, 112), (130, 122), (180, 126)]
+"""The dome's edge: degrees round from the front, degrees down from the crown."""
 
 
-@dataclass
-class Chain:
-    """Spring bones: ``points`` (J + 1, 3) in metres, the last one the end of the last bone."""
-
-    name: str
-    parent: str
-    points: F64
-    stiffness: float = 1.0
-    drag: float = 0.4
-    gravity: float = 0.1
-    radius: float = 0.015
-    head: bool = True
-
-    @property
-    def bones(self) -> list[str]:
-        return [f"{self.name}{i + 1}" for i in range(len(self.points))]
+def _bang(root: float, x: float, y: float, belly: float, layer: float, start: float = 56.0) -> F64:
+    """A guide from the dome over the forehead to a tip at (x, y); ``belly``: how far it bows outward on its way."""
+    s = 1.012 + 0.016 * layer
+    brow = float(np.sin(np.radians(root)) * 0.43)
+    return np.array([
+        on_skull(root * 0.86, start, 0.960), on_skull(root, start + 13, s),
+        before_face(0.66 * brow + 0.34 * x + belly, 0.45 * y + 0.36, s + 0.014),
+        before_face(0.24 * brow + 0.76 * x + 0.9 * belly, y + 0.075, s + 0.006),
+        before_face(x, y, s - 0.030),
+    ])  # fmt: skip
 
 
-@dataclass
-class Hair:
-    parts: list[Part] = field(default_factory=list)
-    chains: list[Chain] = field(default_factory=list)
+FRINGE = (
+    # root azimuth, tip x, tip y, bow, width, layer
+    (-70, -0.350, 0.270, -0.036, 0.165, 1), (-53, -0.262, 0.400, -0.046, 0.190, 0),
+    (-34, -0.150, 0.452, -0.044, 0.180, 2), (-16, -0.100, 0.418, -0.020, 0.135, 0),
+    (-3, 0.028, 0.372, -0.030, 0.155, 2), (13, 0.082, 0.440, 0.026, 0.125, 0), (30, 0.140, 0.462, 0.046, 0.180, 1),
+    (50, 0.262, 0.405, 0.046, 0.200, 0), (69, 0.350, 0.262, 0.036, 0.170, 2),
+)  # fmt: skip
+SWEPT = (
+    (-72, -0.372, 0.230, -0.030, 0.170, 1), (-54, -0.318, 0.345, -0.02, 0.19, 0), (-34, -0.262, 0.425, -0.02, 0.190, 2),
+    (-14, -0.170, 0.455, 0.000, 0.185, 0), (6, -0.062, 0.440, 0.030, 0.180, 1), (22, 0.048, 0.492, 0.046, 0.150, 2),
+    (38, 0.245, 0.455, 0.060, 0.150, 0), (52, 0.318, 0.360, 0.050, 0.180, 2), (70, 0.366, 0.240, 0.036, 0.170, 1),
+)  # fmt: skip
+"""Swept to her right from a parting over her left eye."""
 
 
-def lock(
-    guide: ArrayLike,
-    width: float,
-    thick: float,
-    rows: int = 15,
-    root: float = 0.75,
-    full: float = 0.45,
-    taper: float = 0.8,
-    axis: F64 | None = None,
-    strip: int = 0,
-    chain: Chain | None = None,
-    roll: float = 0.0,
-    across: int = 5,
-) -> Part:
-    """One lock. Its width is ``root`` at the start, 1 at ``full``, then tapers to a point; ``axis`` (K, 3): what its
-    outer side turns away from (the head's middle by default); ``across``: points of its cross
-    section, the last below."""
-    line = spline(guide, rows)
-    t = np.linspace(0, 1, rows)
-    rise = root + (1 - root) * smooth(t, 0.0, full)
-    w = 0.5 * width * rise * np.clip((1 - t) / (1 - full), 0, 1) ** taper
-    w = np.where(t < full, 0.5 * width * rise, w) + 0.0012
-    h = thick * (0.45 + 0.55 * smooth(t, 0, 0.3)) * (w / (0.5 * width)) ** 0.6
-    tangent = unit(np.gradient(line, axis=0))
-    if axis is None:
-        inner = CENTRE + np.stack([np.zeros(rows), np.clip(line[:, 1], 0.1, 0.62) - CENTRE[1], np.zeros(rows)], 1)
-    else:
-        inner = spline(axis, rows)
-    out = unit(line - inner)
-    out = unit(out - (out * tangent).sum(1, keepdims=True) * tangent)
-    side = np.cross(tangent, out)
-    if roll:
-        c, s = np.cos(np.radians(roll)), np.sin(np.radians(roll))
-        out, side = c * out + s * side, c * side - s * out
-    a = np.radians([*np.linspace(180, 0, across - 1), -90])
-    high = np.where(np.sin(a) >= 0, np.sin(a) * 1.0, np.sin(a) * 0.3)
-    points = line[:, None] + np.cos(a)[None, :, None] * side[:, None] * w[:, None, None]
-    points = (points + high[None, :, None] * out[:, None] * h[:, None, None]).reshape(-1, 3)
-    tri = grid(rows, len(a), closed=True)
-    own = vertex_normals(points, tri)
-    if (own * np.repeat(out, len(a), 0) * np.tile(high, rows)[:, None]).sum() < 0:
-        tri = tri[:, ::-1].copy()
-        own = -own
-    sphere = unit(points - np.repeat(inner, len(a), 0))
-    facing = np.tile(np.where(high >= 0, 1.0, -0.3), rows)[:, None]
-    normal = unit(own * 0.6 + sphere * 0.55 * facing)
-    v = t.copy()
-    if strip != 1:
-        polar = np.arccos(np.clip((line[:, 1] - CENTRE[1]) / RADII[1], -1, 1))
-        at = np.interp(RING_AT, np.maximum.accumulate(polar), t)
-        if 0.02 < at < 0.9:
-            v = np.interp(t, [0, at, 1], [0, 0.25, 1])
-    u = 0.5 - 0.5 * np.cos(a)
-    u = np.where(np.sin(a) < -0.1, 0.03, np.clip(u, 0.02, 0.98))
-    uv = np.stack([np.tile((u + strip) / 3, rows), np.repeat(np.clip(v, 0.004, 0.996), len(a))], 1)
-    points = metres(points)
-    return Part(points, tri, uv, weights_along(points, chain), normal)
-
-
-def weights_along(points: F64, chain: Chain | None) -> dict[str, F64]:
-    """Each point follows the two bones of the chain next to it; above the chain's root, its parent."""
-    if chain is None:
-        return {"head": np.ones(len(points))}
-    joints = chain.points
-    best, place = np.full(len(points), np.inf), np.zeros(len(points))
-    for i in range(len(joints) - 1):
-        way = joints[i + 1] - joints[i]
-        s = (points - joints[i]) @ way / (way @ way)
-        low = -0.5 if i == 0 else 0.0
-        c = np.clip(s, low, 1.0)
-        far = np.linalg.norm(points - joints[i] - c[:, None] * way, axis=1)
-        better = far < best
-        best, place = np.where(better, far, best), np.where(better, i + c, place)
-    names = [chain.parent, *chain.bones[: len(joints) - 1]]
-    # place i + s lies on bone i + 1 of names; the middle of a bone is all its own.
-    at = np.clip(place + 0.5, 0.0, len(names) - 1)
-    out = {}
-    for k, name in enumerate(names):
-        out[name] = np.clip(1 - np.abs(at - k), 0, 1)
-    return out
-
-
-def cap() -> Part:
-    """The hair next to the skull: dark, seen between the locks."""
-    around, down = 32, 10
-    azimuth = np.linspace(-180, 180, around + 1)
-    edge = cap_edge(azimuth)
-    t = np.linspace(0, 1, down)[:, None]
-    points = on_skull(np.tile(azimuth, (down, 1)), 0.5 + t * (edge - 0.5))
-    # Thicker at the crown, where the locks leave a hole.
-    points = CENTRE + (points - CENTRE) * (0.962 + 0.058 * smooth(t * edge, 22, 2))[..., None]
-    tri = grid(down, around + 1)
-    flat = metres(points.reshape(-1, 3))
-    uv = np.stack([np.full(len(flat), 0.5), np.repeat(np.linspace(0.02, 0.30, down), around + 1)], 1)
-    normal = unit(points.reshape(-1, 3) - CENTRE)
-    corners = flat[tri[len(tri) // 2]]
-    if np.cross(corners[1] - corners[0], corners[2] - corners[0]) @ normal[tri[len(tri) // 2][0]] < 0:
-        tri = tri[:, ::-1].copy()
-    return Part(flat, tri, uv, {"head": np.ones(len(flat))}, normal)
-
-
-def _forehead(x: float, y: float, off: float) -> list[float]:
-    return [x, y, float(depth(min(abs(x), 0.36), y)) + off + 0.05 * float(smooth(abs(x), 0.27, 0.34))]
-
-
-def fringe() -> list[Part]:
-    """Swept from a parting above her left eye; two layers, so that no two locks share a plane."""
-    out = []
-    spec = [
-        # root azimuth, azimuth on the brow, tip x, tip y, width, layer
-        (-50, -66, -0.345, 0.375, 0.155, 1), (-37, -51, -0.285, 0.470, 0.155, 0), (-26, -37, -0.215, 0.525, 0.140, 2),
-        (-15, -24, -0.135, 0.528, 0.140, 0), (-5, -11, -0.062, 0.488, 0.130, 1), (5, 2, 0.012, 0.470, 0.125, 0),
-        (14, 15, 0.075, 0.510, 0.115, 2), (25, 30, 0.165, 0.545, 0.145, 0), (37, 47, 0.262, 0.490, 0.155, 1),
-        (50, 64, 0.338, 0.385, 0.155, 0),
-    ]  # fmt: skip
-    for root, brow, x, y, width, layer in spec:
-        s = 1.0 + 0.016 * layer
-        bend = 0.035 * (1 if x < 0.05 else -1)
-        guide = [
-            on_skull(root * 0.6, 12, s), on_skull(root, 34, s * 1.012), on_skull(brow, 58, s * 1.01),
-            np.asarray(_forehead((np.sin(np.radians(brow)) * 0.40 + x) / 2 + bend, 0.60, 0.085 + 0.012 * layer)),
-            np.asarray(_forehead(x, y, 0.060 + 0.010 * layer)),
-        ]  # fmt: skip
-        out.append(lock(guide, width, 0.034, rows=15, root=0.75, full=0.52, taper=0.75, strip=2, across=6))
-    # Thin strands in front, out of step with the locks.
-    for root, brow, x, y in ((-9, -17, -0.085, 0.430), (20, 23, 0.112, 0.480), (-31, -45, -0.250, 0.430)):
-        guide = [on_skull(root, 30, 1.05), on_skull(brow, 56, 1.052),
-                 np.asarray(_forehead(x * 0.96 + 0.02, 0.60, 0.125)), np.asarray(_forehead(x, y, 0.085))]  # fmt: skip
-        out.append(lock(guide, 0.040, 0.016, rows=9, root=0.4, full=0.4, strip=2))
-    return out
-
-
-def sides() -> Hair:
-    """Long strands before the ears, on springs."""
-    hair = Hair()
-    for side, sign in (("Left", 1.0), ("Right", -1.0)):
-        flip = np.array([sign, 1.0, 1.0])
-        main = np.array([on_skull(52, 20, 1.02), on_skull(66, 52, 1.03), on_skull(74, 84, 1.0),
-                         [0.405, 0.33, 0.155], [0.372, 0.12, 0.205], [0.350, -0.08, 0.235], [0.385, -0.30, 0.215],
-                         [0.352, -0.44, 0.250]])  # fmt: skip
-        chain = Chain(f"hairSide{side}", "head", metres(np.array([main[2], main[3], main[4], main[5], main[7]]) * flip))
-        hair.chains.append(chain)
-        hair.parts.append(lock(main * flip, 0.165, 0.042, 16, full=0.45, taper=0.9, chain=chain))
-        inner = main + np.array([0.012, 0.0, -0.065])
-        inner[-1] = [0.400, -0.22, 0.16]
-        inner[-2] = [0.380, -0.10, 0.155]
-        hair.parts.append(lock(inner * flip, 0.170, 0.040, 14, full=0.5, chain=chain))
-        thin = np.array([on_skull(60, 60, 1.05), [0.418, 0.42, 0.19], [0.370, 0.18, 0.262], [0.335, 0.0, 0.285],
-                         [0.355, -0.17, 0.270]])  # fmt: skip
-        hair.parts.append(lock(thin * flip, 0.055, 0.02, 11, root=0.5, chain=chain))
-        ear = np.array([on_skull(84, 24, 1.0), on_skull(90, 58, 1.01), on_skull(92, 90, 0.985), [0.405, 0.32, -0.03],
-                        [0.375, 0.14, 0.0], [0.385, -0.02, -0.02]])  # fmt: skip
-        hair.parts.append(lock(ear * flip, 0.24, 0.05, 12, root=0.7, full=0.6, strip=2))
+def fringe(spec: Locks = FRINGE, thin: Thin = (), strip: str = "plain") -> Pieces:
+    """Locks of differing width whose tips turn in, and thin ones in front of their gaps."""
+    hair = Pieces()
+    for root, x, y, bow, width, layer in spec:
+        guide = _bang(root, x, y, bow, layer)
+        hair.parts.append(lock(guide, width, 0.036, rows=18, root=0.86, full=0.36, taper=0.92, across=7, strip=strip))
+    for root, x, y, bow, width in thin:
+        hair.parts.append(lock(_bang(root, x, y, bow, 3.4, 60), width, 0.016, rows=11, root=0.1, full=0.5, across=5,
+                               strip="accent" if strip == "short" else strip))  # fmt: skip
     return hair
 
 
-def crown() -> list[Part]:
-    """Locks over the cap from the crown to where the tails are tied and to the nape."""
-    out = []
-    for k, azimuth in enumerate(np.linspace(-172, 172, 17)):
-        if abs(azimuth) < 56:
-            continue
-        s = 1.0 + 0.012 * (k % 3)
-        low = np.interp(abs(azimuth), [56, 90, 120, 180], [92, 100, 122, 128])
-        guide = [on_skull(azimuth * 0.96, 6, s), on_skull(azimuth, 36, s * 1.008), on_skull(azimuth, 70, s * 1.008),
-                 on_skull(azimuth * 1.01, low, s * 0.985)]  # fmt: skip
-        out.append(lock(guide, 0.235, 0.036, 10, root=0.35, full=0.55, taper=0.45, strip=2))
-    return out
+def sides() -> Pieces:
+    """Long strands before the ears, on springs. Her left; the caller mirrors it."""
+    hair = Pieces()
+    main = np.array([on_skull(58, 48, 0.965), on_skull(70, 62, 1.02), on_skull(76, 84, 1.035), [0.425, 0.34, 0.150],
+                     [0.392, 0.14, 0.205], [0.362, -0.06, 0.240], [0.385, -0.26, 0.232], [0.420, -0.44, 0.220],
+                     [0.395, -0.60, 0.250]])  # fmt: skip
+    chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6, 8]]), 1.0, 0.4, 0.1, 0.015, "sides")
+    hair.chains.append(chain)
+    hair.parts.append(lock(main, 0.165, 0.050, rows=22, full=0.50, taper=0.95, strip="short", chain=chain, across=7))
+    inner = main + np.array([-0.005, 0.0, -0.225])
+    inner[-3:] = [[0.385, -0.10, 0.02], [0.395, -0.22, 0.02], [0.370, -0.34, 0.04]]
+    hair.parts.append(lock(inner, 0.170, 0.045, rows=16, full=0.5, strip="short", chain=chain))
+    thin = np.array([on_skull(66, 60, 1.0), [0.432, 0.44, 0.19], [0.402, 0.20, 0.262], [0.350, 0.02, 0.292],
+                     [0.342, -0.12, 0.290], [0.368, -0.24, 0.275]])  # fmt: skip
+    hair.parts.append(lock(thin, 0.058, 0.022, rows=15, root=0.5, strip="short", chain=chain, across=5))
+    return hair
 
 
-def back() -> Hair:
-    """The nape's hair down to the shoulders, on springs; outer and inner layer."""
-    hair = Hair()
-    spec = [(-148, 1), (-120, 0), (-98, 1), (98, 1), (120, 0), (148, 1), (176, 0), (-165, 2), (163, 2)]
-    for k, (azimuth, layer) in enumerate(spec):
+def back() -> Pieces:
+    """Hair down the back below the shoulders, on springs; two layers of broad locks with turned tips."""
+    hair = Pieces()
+    spec = [
+        # azimuth, layer, end y, curl, width
+        (98, 1, -0.62, 0.07, 0.26), (112, 0, -0.78, -0.06, 0.30), (131, 1, -0.92, 0.07, 0.28),
+        (149, 0, -1.00, -0.07, 0.30), (167, 1, -1.06, 0.06, 0.28),
+    ]  # fmt: skip
+    for k, (azimuth, layer, low, curl, width) in enumerate(spec):
         a = np.radians(azimuth)
         side, rear = np.sin(a), np.cos(a)
-        s = 0.99 + 0.014 * layer
-        curl = 0.05 * (1 if k % 2 else -1)
-        length = -0.42 - 0.10 * (k % 3)
+        s = 0.995 + 0.045 * layer
+        across = np.array([rear, 0.0, -side])
         main = np.array([
-            on_skull(azimuth, 40, s), on_skull(azimuth, 78, s), on_skull(azimuth, 108, s),
-            [0.400 * side * s, 0.14, 0.42 * rear - 0.05], [0.375 * side, -0.12, 0.42 * rear - 0.05],
-            [0.400 * side + curl * rear, (length - 0.12) / 2, 0.45 * rear - 0.05],
-            [0.400 * side - curl * rear * 0.6, length, 0.42 * rear - 0.05],
+            on_skull(azimuth, 48 + 3 * (k % 2), 0.955), on_skull(azimuth, 72, s), on_skull(azimuth, 102, s * 1.01),
+            [0.440 * side * s, 0.18, 0.47 * rear * s - 0.05], [0.405 * side, -0.08, 0.42 * rear * s - 0.06],
+            [0.430 * side, -0.08 + 0.42 * (low + 0.08), 0.44 * rear * s - 0.06],
+            [0.450 * side, -0.08 + 0.75 * (low + 0.08), 0.46 * rear * s - 0.06],
+            [0.420 * side, low, 0.44 * rear - 0.05],
         ])  # fmt: skip
-        chain = Chain(f"hairBack{k + 1}x", "head", metres(main[[2, 3, 4, 6]]), stiffness=1.2)
+        main[5] += across * curl * 0.6
+        main[6] += across * curl * 0.3
+        main[7] -= across * curl
+        chain = Chain(f"hairBackLeft{k + 1}x", "head", metres(main[[2, 3, 4, 5, 7]]), 1.2, 0.4, 0.1, 0.018, "back")
         hair.chains.append(chain)
-        hair.parts.append(lock(main, 0.275, 0.055, 13, root=0.8, full=0.55, taper=0.7, chain=chain))
+        hair.parts.append(
+            lock(main, width, 0.060, rows=20, root=0.7, full=0.55, taper=0.85, strip="long", chain=chain, across=6)
+        )
+        fork = main.copy()
+        fork[5:] += across * 0.09 + np.array([0.0, 0.10, 0.0])
+        fork[7] += across * 0.06
+        hair.parts.append(
+            lock(fork[2:] * 0.985, width * 0.55, 0.035, rows=14, root=0.8, full=0.5, strip="long", chain=chain,
+                 across=5, span=(0.25, 1.0))
+        )  # fmt: skip
     return hair
 
 
-def tails() -> Hair:
-    """Two tails, high at the sides, each of many S-curved locks around one axis of spring bones."""
-    hair = Hair()
-    axis = np.array([[0.400, 0.800, -0.120], [0.530, 0.850, -0.135], [0.655, 0.730, -0.150], [0.740, 0.40, -0.155],
-                     [0.770, 0.00, -0.140], [0.740, -0.42, -0.115], [0.690, -0.82, -0.080],
-                     [0.730, -1.22, -0.050]])  # fmt: skip
-    for side, sign in (("Left", 1.0), ("Right", -1.0)):
-        flip = np.array([sign, 1.0, 1.0])
-        chain = Chain(f"hairTail{side}", "head", metres(axis[[0, 2, 3, 4, 5, 7]] * flip), 0.8, 0.4, 0.15, 0.03)
+def tails() -> Pieces:
+    """A tail, high at her left side: S-curved locks around one axis of spring bones, their tips apart."""
+    hair = Pieces()
+    axis = np.array([[0.385, 0.815, -0.120], [0.480, 0.872, -0.140], [0.620, 0.850, -0.170], [0.760, 0.660, -0.205],
+                     [0.845, 0.350, -0.235], [0.875, 0.00, -0.250], [0.885, -0.36, -0.245], [0.905, -0.70, -0.220],
+                     [0.985, -1.02, -0.190], [1.070, -1.24, -0.170]])  # fmt: skip
+    fat = np.array([0.020, 0.075, 0.135, 0.172, 0.182, 0.172, 0.150, 0.120, 0.080, 0.030])
+    chain = Chain("hairTailLeft", "head", metres(axis[[0, 2, 4, 5, 6, 9]]), 0.9, 0.4, 0.12, 0.016, "tails")
+    hair.chains.append(chain)
+    count = 8
+    for k in range(count):
+        turn = 2 * np.pi * (k + 0.35) / count
+        way = 1.0 if k % 2 else -0.55
+        wave = turn + way * np.array([0, 0, 0.05, 0.16, 0.32, 0.50, 0.72, 0.95, 1.15, 1.3])
+        share = np.array([1, 1, 1, 1, 1, 1, 1, 1.05, 1.25, 1.7]) * (1.0 if k % 3 else 0.86)
+        away = np.stack([np.cos(wave), 0.10 * np.sin(wave), 0.92 * np.sin(wave)], 1) * (fat * share)[:, None]
+        guide = axis + away
+        guide[-1] += np.array([0.05 * np.cos(turn * 2), 0.34 * ((k * 5) % count) / count, 0.06 * np.sin(turn)])
+        hair.parts.append(
+            lock(guide, 0.205 if k % 3 else 0.170, 0.062, rows=25, root=0.26, full=0.50, taper=0.85, axis=axis,
+                 strip="long", chain=chain, roundness=0.5)
+        )  # fmt: skip
+    return hair
+
+
+def ahoge() -> Pieces:
+    """A strand that stands up from the crown."""
+    guide = np.array([on_skull(-140, 14, 0.93), on_skull(20, 2, 1.03), [0.030, 1.165, 0.060], [0.012, 1.200, 0.140],
+                      [-0.045, 1.195, 0.215], [-0.115, 1.125, 0.250]])  # fmt: skip
+    axis = guide + np.array([0.0, -0.2, -0.10])
+    chain = Chain("hairAhoge", "head", metres(guide[[1, 2, 3, 5]]), 2.2, 0.35, 0.0, 0.01, "accents", ())
+    part = lock(guide, 0.075, 0.022, rows=15, root=0.9, full=0.30, taper=0.9, axis=axis, chain=chain, across=5)
+    return Pieces([part], [chain])
+
+
+def two_side_up() -> Pieces:
+    """Two tails high at the sides over long open hair."""
+    hair = Pieces([dome(EDGE)])
+    hair += fringe()
+    hair += ahoge()
+    for half in (sides(), back(), tails()):
+        hair += half
+        hair += half.mirrored()
+    return hair
+
+
+def bob_sides() -> Pieces:
+    """Chin-long locks before the ears whose tips turn in. Her left."""
+    hair = Pieces()
+    main = np.array([on_skull(58, 48, 0.955), on_skull(68, 64, 1.0), on_skull(75, 86, 1.03), [0.436, 0.34, 0.140],
+                     [0.442, 0.16, 0.165], [0.410, 0.01, 0.205], [0.335, -0.095, 0.260]])  # fmt: skip
+    chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6]]), 1.2, 0.4, 0.05, 0.015, "sides")
+    hair.chains.append(chain)
+    hair.parts.append(lock(main, 0.190, 0.055, rows=19, full=0.55, taper=0.80, strip="short", chain=chain, across=7))
+    inner = np.array([on_skull(74, 52, 0.955), on_skull(84, 72, 1.02), [0.440, 0.40, 0.030], [0.446, 0.20, 0.050],
+                      [0.420, 0.03, 0.080], [0.345, -0.055, 0.120]])  # fmt: skip
+    hair.parts.append(lock(inner, 0.240, 0.055, rows=17, full=0.6, taper=0.7, strip="short", chain=chain))
+    return hair
+
+
+def bob_back() -> Pieces:
+    """Round the nape, two layers. Her left."""
+    hair = Pieces()
+    for k, (azimuth, layer, low) in enumerate(((98, 1, -0.06), (114, 0, -0.10), (132, 1, -0.09), (150, 0, -0.13),
+                                               (168, 1, -0.11))):  # fmt: skip
+        a = np.radians(azimuth)
+        side, rear = np.sin(a), np.cos(a)
+        s = 1.0 + 0.022 * layer
+        main = np.array([
+            on_skull(azimuth, 48 + 3 * (k % 2), 0.955), on_skull(azimuth, 72, s), on_skull(azimuth, 100, s * 1.02),
+            [0.455 * side * s, 0.24, 0.49 * rear * s - 0.03], [0.435 * side * s, 0.06, 0.47 * rear * s - 0.03],
+            [0.350 * side, low, 0.39 * rear - 0.03],
+        ])  # fmt: skip
+        chain = Chain(f"hairBackLeft{k + 1}x", "head", metres(main[[2, 3, 4, 5]]), 1.4, 0.4, 0.05, 0.015, "back")
         hair.chains.append(chain)
-        fat = np.array([0.012, 0.10, 0.130, 0.150, 0.145, 0.130, 0.090, 0.035])
-        for k in range(9):
-            turn = 2 * np.pi * k / 9 + 0.3
-            wave = turn + np.array([0, 0.0, 0.05, 0.2, 0.42, 0.65, 0.9, 1.2]) * (1 if k % 2 else -0.5)
-            away = (
-                np.stack([np.cos(wave), 0.15 * np.sin(wave), np.sin(wave)], 1) * (fat * (1 if k % 3 else 0.82))[:, None]
-            )
-            guide = axis + away
-            guide[-1] += np.array([0.06 * np.cos(turn * 2), 0.22 * ((k * 5) % 9) / 9, 0.05 * np.sin(turn)])
-            core = axis - np.array([0.0, 0.0, 0.0])
-            hair.parts.append(
-                lock(guide * flip, 0.185 if k % 3 else 0.15, 0.055, 15, root=0.22, full=0.38, taper=0.62,
-                     axis=core * flip, strip=1, chain=chain)
-            )  # fmt: skip
+        hair.parts.append(
+            lock(main, 0.270, 0.060, rows=17, root=0.7, full=0.62, taper=0.62, strip="short", chain=chain, across=6)
+        )
     return hair
 
 
-def make_hair() -> Hair:
-    hair = Hair([cap(), *fringe(), *crown()])
-    for group in (sides(), back(), tails()):
-        hair.parts += group.parts
-        hair.chains += group.chains
+def braid() -> Pieces:
+    """A plait before her left ear: leaves that cross from side to side down a chain, and a tuft."""
+    axis = spline(np.array([on_skull(50, 62, 1.05), [0.430, 0.44, 0.225], [0.440, 0.24, 0.215], [0.420, 0.00, 0.245],
+                            [0.400, -0.24, 0.275], [0.400, -0.50, 0.290]]), 60)  # fmt: skip
+    chain = Chain("hairBraid", "head", metres(axis[[8, 20, 32, 44, 59]]), 1.2, 0.45, 0.1, 0.014, "accents")
+    out = Pieces([], [chain])
+    count = 13
+    for k in range(count):
+        i = 6 + round(k * 40 / count)
+        wide = 0.050 * (1 - 0.25 * k / count)
+        aside = np.array([0.030, 0.0, -0.020]) * (1 if k % 2 else -1) * (1 - 0.25 * k / count)
+        start, middle, end = axis[i] - 0.9 * aside, axis[i + 4] + 0.75 * aside, axis[i + 9] + 0.1 * aside
+        inner = np.array([axis[i], axis[i + 4], axis[i + 9]]) - np.array([0.12, 0.0, 0.16])
+        out.parts.append(lock(np.array([start, middle, end]), wide * 2, 0.034, rows=8, root=0.55, full=0.5, taper=0.7,
+                              tip=0.25, axis=inner, strip="plain", chain=chain, across=5, span=(0.3, 1.0)))  # fmt: skip
+    for out_to in (-0.03, 0.0, 0.03):
+        tuft = np.array([axis[48], axis[53] + [out_to, 0.0, 0.0], axis[59] + [out_to * 1.6, 0.02 - abs(out_to), 0.0]])
+        out.parts.append(lock(tuft, 0.060, 0.030, rows=9, root=0.5, full=0.45, strip="accent", chain=chain, across=5,
+                              axis=tuft - np.array([0.12, 0.0, 0.16]), span=(0.3, 1.0)))  # fmt: skip
+    return out
+
+
+def bob() -> Pieces:
+    """A short bob with a swept fringe and one plait."""
+    hair = Pieces([dome(EDGE)])
+    hair += fringe(SWEPT, ((-12, -0.140, 0.462, 0.01, 0.045), (47, 0.300, 0.400, 0.05, 0.040)), "short")
+    hair += ahoge()
+    hair += braid()
+    for half in (bob_sides(), bob_back()):
+        hair += half
+        hair += half.mirrored()
     return hair
+
+
+STYLES = {"two_side_up": two_side_up, "bob": bob}

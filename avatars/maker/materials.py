@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from avatars.maker.paint import linear
+from avatars.maker.paint_tools import linear
 
 
 def mtoon(

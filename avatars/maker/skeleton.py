@@ -26,8 +26,8 @@ SHOULDER_X, ELBOW_X, WRIST_X = 0.104, 0.322, 0.532
 _LEFT = [
     ("Shoulder", "upperChest", (0.028, 1.196, -0.01)), ("UpperArm", "leftShoulder", (SHOULDER_X, ARM_Y, ARM_Z)),
     ("LowerArm", "leftUpperArm", (ELBOW_X, ARM_Y, ARM_Z)), ("Hand", "leftLowerArm", (WRIST_X, ARM_Y, ARM_Z)),
-    ("UpperLeg", "hips", (0.07, 0.775, 0.0)), ("LowerLeg", "leftUpperLeg", (0.074, 0.425, 0.004)),
-    ("Foot", "leftLowerLeg", (0.076, 0.085, -0.012)), ("Toes", "leftFoot", (0.080, 0.022, 0.085)),
+    ("UpperLeg", "hips", (0.069, 0.775, 0.0)), ("LowerLeg", "leftUpperLeg", (0.0665, 0.430, 0.002)),
+    ("Foot", "leftLowerLeg", (0.0655, 0.090, -0.014)), ("Toes", "leftFoot", (0.070, 0.026, 0.072)),
 ]  # fmt: skip
 FINGERS = {
     # knuckle (from the wrist), joint lengths, radius

@@ -6,19 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from avatars.maker import paint
+from avatars.maker import paint, paint_cloth
 from avatars.maker.body import body_skin
-from avatars.maker.clothes import make_clothes
+from avatars.maker.character import MIRA, Character
 from avatars.maker.expressions import TARGETS, preset_json
 from avatars.maker.eyes import Eye
 from avatars.maker.eyes import eye_parts as eyeballs
 from avatars.maker.face import Face, metres
 from avatars.maker.face_parts import Mouth, eye_parts
 from avatars.maker.glb import GlbWriter, settled
-from avatars.maker.hair import Chain, make_hair
+from avatars.maker.hair import STYLES
 from avatars.maker.materials import mtoon
 from avatars.maker.mesh import Part, four_weights, join
+from avatars.maker.outfits import OUTFITS
+from avatars.maker.paint_tools import png
+from avatars.maker.pieces import Chain
 from avatars.maker.skeleton import H, human_bones
+from avatars.maker.thumbnail import Layer, draw, tones
 
 META = {
     "name": "Mira", "version": "1.0", "authors": ["The Idol project"], "licenseUrl": "https://vrm.dev/licenses/1.0/",
@@ -77,13 +81,20 @@ def _springs(nodes: _Nodes, chains: list[Chain]) -> dict[str, Any]:
     def capsule(node: str, offset: list[float], tail: list[float], radius: float) -> dict[str, Any]:
         return {"node": nodes.index[node], "shape": {"capsule": {"offset": offset, "tail": tail, "radius": radius}}}
 
-    colliders = [
-        sphere("head", [0.0, 0.118, -0.008], 0.090), sphere("head", [0.0, 0.055, 0.016], 0.062),
-        capsule("upperChest", [0.0, -0.04, 0.0], [0.0, 0.07, -0.012], 0.075),
-        capsule("leftUpperArm", [-0.03, 0.0, 0.0], [0.19, 0.0, 0.0], 0.045),
-        capsule("rightUpperArm", [0.03, 0.0, 0.0], [-0.19, 0.0, 0.0], 0.045),
-    ]  # fmt: skip
-    groups = [{"name": "head", "colliders": [0, 1]}, {"name": "body", "colliders": [2, 3, 4]}]
+    sides = [("left", 1.0), ("right", -1.0)]
+    groups: dict[str, list[dict[str, Any]]] = {
+        "head": [sphere("head", [0.0, 0.118, -0.008], 0.090), sphere("head", [0.0, 0.055, 0.016], 0.062),
+                 capsule("neck", [0.0, 0.0, 0.0], [0.0, 0.05, 0.0], 0.034)],
+        # Arms: from the shoulder to before the elbow.
+        "body": [capsule("upperChest", [0.0, -0.04, 0.0], [0.0, 0.07, -0.012], 0.075),
+                 *[capsule(f"{side}UpperArm", [-0.03 * s, 0.0, 0.0], [0.19 * s, 0.0, 0.0], 0.045)
+                   for side, s in sides]],
+        "legs": [capsule("hips", [-0.05, 0.02, -0.012], [0.05, 0.02, -0.012], 0.072),
+                 *[capsule(f"{side}UpperLeg", [0.0, -0.02, 0.0], [0.0, -0.20, 0.0], 0.068) for side, _ in sides]],
+    }  # fmt: skip
+    colliders = [c for group in groups.values() for c in group]
+    first = np.cumsum([0, *(len(g) for g in groups.values())])
+    numbers = {name: k for k, name in enumerate(groups)}
     springs = []
     for chain in chains:
         joints = [
@@ -91,20 +102,30 @@ def _springs(nodes: _Nodes, chains: list[Chain]) -> dict[str, Any]:
              "gravityPower": chain.gravity, "gravityDir": [0.0, -1.0, 0.0], "dragForce": chain.drag}
             for bone in chain.bones
         ]  # fmt: skip
-        springs.append({"name": chain.name, "joints": joints, "colliderGroups": [0, 1] if chain.head else [1]})
-    return {"specVersion": "1.0", "colliders": colliders, "colliderGroups": groups, "springs": springs}
+        springs.append(
+            {"name": chain.name, "joints": joints, "colliderGroups": [numbers[name] for name in chain.against]}
+        )
+    return {
+        "specVersion": "1.0",
+        "colliders": colliders,
+        "colliderGroups": [
+            {"name": name, "colliders": list(range(int(first[k]), int(first[k + 1])))} for name, k in numbers.items()
+        ],
+        "springs": springs,
+    }
 
 
-def build() -> bytes:
+def build(who: Character = MIRA) -> bytes:
     """The whole file."""
-    face, eye, hair = Face(), Eye(), make_hair()
+    face, eye, hair, outfit = Face(who.eye_tilt), Eye(who.eye_tilt), STYLES[who.hair_style](), OUTFITS[who.outfit]()
+    chains = [*hair.chains, *outfit.chains]
     nodes = _Nodes()
     bones = human_bones()
     for name, (parent, place) in bones.items():
         nodes.add(name, parent, place)
     for side, sign in (("left", 1.0), ("right", -1.0)):
         nodes.add(f"{side}Eye", "head", metres((eye.pivot * [sign, 1, 1])[None])[0])
-    for chain in hair.chains:
+    for chain in sorted(chains, key=lambda c: c.parent not in bones):
         for i, (bone, point) in enumerate(zip(chain.bones, chain.points, strict=True)):
             nodes.add(bone, chain.parent if i == 0 else chain.bones[i - 1], point)
     joints = dict(nodes.index)
@@ -113,11 +134,12 @@ def build() -> bytes:
     document = writer.document
     document["samplers"] = [{"magFilter": 9729, "minFilter": 9987, "wrapS": 33071, "wrapT": 33071}]
     pictures = {
-        "skin": paint.skin(False), "skinShade": paint.skin(True), "features": paint.features(),
-        "hair": paint.hair(False), "hairShade": paint.hair(True), "cloth": paint.cloth(False),
-        "clothShade": paint.cloth(True), "outlineWidth": paint.outline_width(),
+        "skin": paint.skin(who, False), "skinShade": paint.skin(who, True), "features": paint.features(who),
+        "hair": paint.hair(who.hair, False), "hairShade": paint.hair(who.hair, True),
+        "cloth": paint_cloth.cloth(who, False), "clothShade": paint_cloth.cloth(who, True),
+        "outlineWidth": paint.outline_width(),
     }  # fmt: skip
-    texture = {name: writer.image(paint.png(picture), name) for name, picture in pictures.items()}
+    texture = {name: writer.image(png(picture), name) for name, picture in pictures.items()}
     thin = 0.0042 * H
     document["materials"] = [
         mtoon(
@@ -133,10 +155,21 @@ def build() -> bytes:
         mtoon("Features", texture["features"], None, 0.0, double_sided=True),
         mtoon("Skin", texture["skin"], texture["skinShade"], thin, "#a8606a", -0.12, 0.94, rim="#2a1414"),
         mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.22, 0.95, True),
-        mtoon("Hair", texture["hair"], texture["hairShade"], thin * 1.1, "#5a4a8c", -0.20, 0.93, rim="#20182c"),
+        mtoon("Hair", texture["hair"], texture["hairShade"], thin, who.hair.outline, -0.16, 0.95, rim=who.hair.rim),
     ]
-    skin = face.part()
-    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts()])
+    skin, below, clothes, locks = face.part(), join(body_skin()), join(outfit.parts), join(hair.parts)
+    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts(who.eye_tilt, who.brow_thick)])
+    line = tones("#a8606a")
+    small = draw(
+        [
+            Layer(skin, pictures["skin"], pictures["skinShade"], 0.10, None, thin),
+            Layer(features, pictures["features"], None, 0.0, None, 0.0),
+            Layer(below, pictures["skin"], pictures["skinShade"], -0.12, line, thin),
+            Layer(clothes, pictures["cloth"], pictures["clothShade"], -0.22, tones("#6a6590"), thin),
+            Layer(locks, pictures["hair"], pictures["hairShade"], -0.16, tones(who.hair.outline), thin),
+        ],
+        who.backdrop,
+    )
     meshes: list[dict[str, Any]] = [
         {
             "name": "Face",
@@ -148,11 +181,11 @@ def build() -> bytes:
         {
             "name": "Body",
             "primitives": [
-                _primitive(writer, join(body_skin()), joints, 2, False),
-                _primitive(writer, join(make_clothes()), joints, 3, False),
+                _primitive(writer, below, joints, 2, False),
+                _primitive(writer, clothes, joints, 3, False),
             ],
         },
-        {"name": "Hair", "primitives": [_primitive(writer, join(hair.parts), joints, 4, False)]},
+        {"name": "Hair", "primitives": [_primitive(writer, locks, joints, 4, False)]},
     ]  # fmt: skip
     document["meshes"] = meshes
     inverse = np.tile(np.eye(4, dtype=np.float32), (len(nodes.items), 1, 1))
@@ -173,7 +206,7 @@ def build() -> bytes:
     document["extensions"] = {
         "VRMC_vrm": {
             "specVersion": "1.0",
-            "meta": META,
+            "meta": META | {"name": who.name, "thumbnailImage": writer.thumbnail(png(small))},
             "humanoid": {"humanBones": {name: {"node": nodes.index[name]} for name in human}},
             "firstPerson": {"meshAnnotations": [{"node": n, "type": "auto"} for n in roots[1:]]},
             "expressions": {"preset": preset_json(roots[1]), "custom": {}},
@@ -185,6 +218,6 @@ def build() -> bytes:
                 "rangeMapVerticalUp": {"inputMaxValue": 25.0, "outputScale": 5.0},
             },
         },
-        "VRMC_springBone": _springs(nodes, hair.chains),
+        "VRMC_springBone": _springs(nodes, chains),
     }  # fmt: skip
     return writer.finish()
