@@ -6,6 +6,7 @@ Order within a frame, as three-vrm's: humanoid, look-at, expressions, constraint
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from idol.avatar.gaze import Gaze
 from idol.avatar.model import AvatarData
 from idol.avatar.morphs import MorphBlend
 from idol.avatar.posing import Poser
-from idol.avatar.rotation import head_turn, to_matrix
+from idol.avatar.rotation import Quaternion, head_turn, to_matrix
 from idol.avatar.skeleton import Skeleton
 from idol.avatar.springs import Springs
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES, Emotion, FacePose
@@ -95,6 +96,13 @@ class Avatar:
 
     def reset_springs(self) -> None:
         self._springs.reset()
+
+    def hold_bones(self, turns: Mapping[str, Quaternion] | None) -> None:
+        """Hold human bones at ``turns`` (x y z w, in the model's axes, relative to the T-pose), all others at rest.
+
+        The stance and what poses ask of head and body step back until None releases them; face and gaze go on.
+        """
+        self._poser.hold(turns)
 
     def bone_position(self, bone: str) -> NDArray[np.float64] | None:
         """World position of a human bone in the pose of the last update, None when the model lacks it."""

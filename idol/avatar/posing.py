@@ -7,6 +7,7 @@ anywhere, so each turn is carried into the bone's frame by its parent's rest rot
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,17 @@ class Poser:
             for name in ("leftShoulder", "rightShoulder")
             if name in self._bones
         }
-        for name, turn in self._stance.items():
+        self._held = False
+        self.hold(None)
+
+    def hold(self, turns: Mapping[str, Quaternion] | None) -> None:
+        """Hold the human bones at ``turns``, all others at rest, whatever ``apply`` is asked. None: the stance again.
+
+        Bones the model lacks are left out.
+        """
+        self._held = turns is not None
+        self._skeleton.rotations[:] = self._skeleton.rest_rotations
+        for name, turn in (self._stance if turns is None else turns).items():
             self.turn(name, turn)
 
     def _shares(self, wanted: dict[str, float]) -> dict[str, float]:
@@ -97,6 +108,8 @@ class Poser:
 
     def apply(self, pose: FacePose) -> None:
         """Head, neck, chest, shoulders and spine for one frame."""
+        if self._held:
+            return
         yaw, pitch, roll = _bounded(pose.head, 1.2)
         body = _bounded(pose.body, 0.8)
         breath = min(max(pose.breath, 0.0), 1.0) if math.isfinite(pose.breath) else 0.0
