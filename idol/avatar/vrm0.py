@@ -129,12 +129,18 @@ def _look_at(first_person: Cursor) -> LookAt:
             return RangeMap(90.0, output)
         return RangeMap(found.number("xRange", 90.0), found.number("yRange", output))
 
+    held = first_person.child("firstPersonBoneOffset")
+    # As colliders' offsets, in Unity's axes: z points the other way.
+    offset = (
+        (0.0, 0.06, 0.0) if held is None else (held.number("x", 0.0), held.number("y", 0.06), -held.number("z", 0.0))
+    )
     return LookAt(
         kind="bone" if bone else "expression",
         horizontal_inner=range_of("lookAtHorizontalInner"),
         horizontal_outer=range_of("lookAtHorizontalOuter"),
         vertical_down=range_of("lookAtVerticalDown"),
         vertical_up=range_of("lookAtVerticalUp"),
+        offset_from_head=offset,
     )
 
 
