@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idol.avatar.compression import meshopt_of, unpack_meshopt
 from idol.avatar.container import Container
 from idol.avatar.cursor import Cursor
 from idol.avatar.errors import AvatarError
@@ -17,22 +18,26 @@ _TYPES: dict[int, type[np.generic]] = {
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
 MAX_ELEMENTS = 40_000_000
 """Numbers in one accessor; far above any avatar, and it keeps a hostile count from taking the memory."""
-MAX_TOTAL_NUMBERS = 400_000_000
-
-_UNPACK_FIX = {
-    "EXT_meshopt_compression": "Export without meshopt compression, or unpack it with gltf-transform.",
-    "KHR_draco_mesh_compression": "Export without Draco compression (in Blender: untick 'Compression').",
-}
+LARGEST = 1e15
+"""Metres or anything else: what is larger overflows once it is squared and summed."""
+MAX_TOTAL_NUMBERS = 200_000_000
+"""Numbers that one file may have read, all its accessors together."""
 
 
 class Accessors:
-    """The accessors of one document. Each read gives a fresh contiguous array."""
+    """The accessors of one document. A read gives a contiguous array that others may have got too: do not write to it.
+
+    What was read is kept until ``forget``: exporters let the primitives of a mesh share their accessors.
+    """
 
     def __init__(self, container: Container) -> None:
         self._buffers = container.buffers
         self._views = container.json.items("bufferViews")
         self._accessors = container.json.items("accessors")
         self._numbers = 0
+        self._unpacked: dict[int, memoryview] = {}
+        self._decoded: dict[int, NDArray[Any]] = {}
+        self._kept: dict[tuple[int, int], NDArray[np.float32]] = {}
         if len(self._views) != len(container.json.raw("bufferViews") or ()) or len(self._accessors) != len(
             container.json.raw("accessors") or ()
         ):
@@ -49,10 +54,12 @@ class Accessors:
         if not 0 <= index < len(self._views):
             raise AvatarError(f"points at buffer view {index}, but the file has {len(self._views)}.", where)
         view = self._views[index]
-        for name, fix in _UNPACK_FIX.items():
-            extensions = view.child("extensions")
-            if extensions is not None and extensions.has(name):
-                raise view.fail(f"is compressed with {name}, which is not read.", fix)
+        packed = meshopt_of(view)
+        if packed is not None:
+            if index not in self._unpacked:
+                self._unpacked[index] = unpack_meshopt(*packed, self._buffers)
+                self._spend(len(self._unpacked[index]) // 4, view)
+            return self._unpacked[index]
         buffer = view.index("buffer", len(self._buffers), "buffer")
         if buffer is None:
             raise view.fail("names no buffer.")
@@ -62,12 +69,33 @@ class Accessors:
             raise view.fail(f"reaches byte {start + length} of a buffer with {len(data)} bytes.")
         return data[start : start + length]
 
+    def forget(self) -> None:
+        """Let go of the arrays that were read so far."""
+        self._kept.clear()
+
+    def preset(self, index: int, values: NDArray[Any], where: str) -> None:
+        """``values`` (count, width) stand for what accessor ``index`` has no bytes for: a Draco mesh held them."""
+        if not 0 <= index < len(self._accessors):
+            raise AvatarError(f"points at accessor {index}, but the file has {len(self._accessors)}.", where)
+        accessor = self._accessors[index]
+        if len(values) != accessor.whole("count", high=MAX_ELEMENTS):
+            raise accessor.fail(f"has {accessor.whole('count')} entries, but the compressed mesh has {len(values)}.")
+        self._decoded[index] = values
+        self._kept = {key: kept for key, kept in self._kept.items() if key[0] != index}
+
     def floats(self, index: int, width: int, where: str) -> NDArray[np.float32]:
         """Shape (count, width); normalised integers become 0..1 or -1..1, plain integers their value."""
+        if (index, width) not in self._kept:
+            self._kept[index, width] = self._floats(index, width, where)
+        return self._kept[index, width]
+
+    def _floats(self, index: int, width: int, where: str) -> NDArray[np.float32]:
         raw, accessor = self._read(index, width, where)
         if raw.dtype == np.float32:
             if not np.isfinite(raw).all():
                 raise accessor.fail("holds numbers that are not finite (NaN or infinity).")
+            if len(raw) and float(np.abs(raw).max()) > LARGEST:
+                raise accessor.fail(f"holds a number above {LARGEST:.0e}.")
             return raw
         values = raw.astype(np.float32)
         if accessor.flag("normalized"):
@@ -94,9 +122,11 @@ class Accessors:
             raise accessor.fail(f"has type {kind!r}, but {where} needs {width} numbers per entry.")
         dtype = np.dtype(self._dtype(accessor))
         count = accessor.whole("count", high=MAX_ELEMENTS)
-        self._numbers += count * width
-        if count * width > MAX_ELEMENTS or self._numbers > MAX_TOTAL_NUMBERS:
+        if count * width > MAX_ELEMENTS:
             raise accessor.fail(f"has {count} entries of {width} numbers: more than the limit.")
+        self._spend(count * width, accessor)
+        if index in self._decoded:
+            return self._preset_values(accessor, self._decoded[index], width, dtype), accessor
         view = accessor.index("bufferView", len(self._views), "buffer view")
         if view is None:
             values = np.zeros((count, width), dtype)
@@ -106,6 +136,21 @@ class Accessors:
         if sparse is not None:
             self._apply_sparse(sparse, values)
         return values, accessor
+
+    def _spend(self, numbers: int, owner: Cursor) -> None:
+        self._numbers += numbers
+        if self._numbers > MAX_TOTAL_NUMBERS:
+            raise owner.fail(
+                f"brings the file over the limit of {MAX_TOTAL_NUMBERS} numbers.",
+                "Export it with fewer polygons or fewer morph targets.",
+            )
+
+    @staticmethod
+    def _preset_values(accessor: Cursor, values: NDArray[Any], width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        if values.shape[1] != width:
+            raise accessor.fail(f"needs {width} numbers per entry, but the compressed mesh has {values.shape[1]}.")
+        # An attribute that Draco quantised comes back as floats whatever the accessor says; else the types agree.
+        return values.astype(np.float32 if values.dtype.kind == "f" else dtype)
 
     @staticmethod
     def _dtype(cursor: Cursor) -> type[np.generic]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from idol.avatar.compression import MESHOPT
 from idol.avatar.cursor import Cursor
 from idol.avatar.errors import AvatarError
 
@@ -108,6 +109,10 @@ def _with_buffers(document: dict[str, Any], binary: bytes, name: str) -> tuple[C
         length = buffer.whole("byteLength")
         uri = buffer.text("uri") if not isinstance(buffer.raw("uri"), str) else buffer.raw("uri")
         if not uri:
+            if _is_fallback(buffer):
+                # What a reader without the extension would read; its compressed views lie in another buffer.
+                buffers.append(memoryview(b""))
+                continue
             if i > 0:
                 raise buffer.fail("has no uri, which only the first buffer may lack.")
             data = binary
@@ -121,6 +126,12 @@ def _with_buffers(document: dict[str, Any], binary: bytes, name: str) -> tuple[C
             raise buffer.fail(f"says {length} bytes, but {len(data)} are there.", "Copy or download the file again.")
         buffers.append(memoryview(data)[:length])
     return root, tuple(buffers)
+
+
+def _is_fallback(buffer: Cursor) -> bool:
+    extensions = buffer.child("extensions")
+    held = [] if extensions is None else [extensions.child(name) for name in MESHOPT]
+    return any(item is not None and item.flag("fallback") for item in held)
 
 
 def decode_data_uri(uri: str, where: str) -> bytes:

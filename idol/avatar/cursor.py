@@ -78,7 +78,7 @@ class Cursor:
             return
         for name, value in found.value.items():
             if isinstance(value, dict):
-                yield name, Cursor(value, f"{found.path}.{name}")
+                yield _sound(name[:4096]), Cursor(value, f"{found.path}.{name}")
 
     def text(self, key: str, default: str = "") -> str:
         found = self.raw(key)
@@ -86,7 +86,7 @@ class Cursor:
             return default
         if not isinstance(found, str):
             raise self._wrong(key, "a text", found)
-        return found[:4096]
+        return _sound(found[:4096])
 
     def flag(self, key: str, default: bool = False) -> bool:
         found = self.raw(key)
@@ -141,13 +141,25 @@ class Cursor:
                 )
         return list(found)
 
+    def wholes(self, key: str) -> list[int]:
+        """A list of integers of any value, for what may say -1."""
+        found = self.raw(key)
+        if found is None:
+            return []
+        if not isinstance(found, list) or len(found) > _MAX_ITEMS:
+            raise self._wrong(key, "a list of whole numbers", found)
+        for item in found:
+            if isinstance(item, bool) or not isinstance(item, int):
+                raise self._wrong(key, "a list of whole numbers", found)
+        return list(found)
+
     def texts(self, key: str) -> list[str]:
         found = self.raw(key)
         if found is None:
             return []
         if not isinstance(found, list) or len(found) > _MAX_ITEMS:
             raise self._wrong(key, "a list of texts", found)
-        return [item if isinstance(item, str) else str(item) for item in found]
+        return [_sound(item[:4096]) if isinstance(item, str) else str(item)[:4096] for item in found]
 
     def vector(self, key: str, default: tuple[float, ...], size: int | None = None) -> tuple[float, ...]:
         """A list of ``size`` (default: as many as ``default`` has) finite numbers. VRM's {x, y, z} reads too."""
@@ -163,6 +175,11 @@ class Cursor:
             if isinstance(item, bool) or not isinstance(item, int | float):
                 raise self._wrong(key, f"a list of {wanted} numbers", found)
         return tuple(_finite(item, self._at(key)) for item in found[:wanted])
+
+
+def _sound(text: str) -> str:
+    """JSON can spell halves of characters, which nothing could print or store."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _finite(value: float, where: str) -> float:

@@ -11,6 +11,7 @@ from idol.avatar.errors import AvatarError
 from idol.avatar.humanoid import guess_bones
 from idol.avatar.model import AvatarData
 from idol.avatar.scene import read_scene
+from idol.avatar.textures import fill_textures
 from idol.avatar.vrm0 import apply_vrm0
 from idol.avatar.vrm1 import apply_vrm1
 
@@ -33,8 +34,10 @@ def parse_avatar(content: bytes, name: str = "avatar") -> Avatar:
 def read_avatar(container: Container, name: str) -> AvatarData:
     """The avatar at rest as plain data."""
     try:
-        data = read_scene(container, name)
         extensions = container.json.child("extensions")
+        if extensions is not None and extensions.has("VRMC_vrm_animation"):
+            raise AvatarError(f"{name} is an animation (VRMA), not an avatar.", fix="Choose a .vrm or .glb file.")
+        data = read_scene(container, name)
         vrm1 = None if extensions is None else extensions.child("VRMC_vrm")
         vrm0 = None if extensions is None else extensions.child("VRM")
         if vrm1 is not None:
@@ -44,8 +47,12 @@ def read_avatar(container: Container, name: str) -> AvatarData:
         else:
             data.human_bones = guess_bones(data.node_names)
             data.meta.title = name
+            data.meta.copyright = container.json.need("asset").text("copyright")
     except RecursionError as error:
         raise AvatarError(f"{name} nests its JSON too deeply.") from error
+    for primitive in data.primitives:
+        primitive.drawn_third_person = data.first_person.get(primitive.node) != "firstPersonOnly"
     if not data.primitives:
         raise AvatarError(f"{name} holds nothing that can be drawn (no triangles).", "meshes")
+    fill_textures(data, container)
     return data

@@ -103,6 +103,8 @@ class Primitive:
     weights: F32
     indices: NDArray[np.uint32]
     targets: tuple[MorphTarget, ...] = ()
+    drawn_third_person: bool = True
+    """False for meshes that only the one inside the avatar would see; a camera outside does not draw them."""
 
 
 @dataclass(slots=True)
@@ -234,21 +236,33 @@ class Constraint:
     weight: float = 1.0
 
 
+FirstPerson = Literal["auto", "both", "thirdPersonOnly", "firstPersonOnly"]
+"""Who sees the mesh of a node (VRMC_vrm firstPerson): the one inside the avatar, those outside, or both."""
+
+
 @dataclass(slots=True)
 class Meta:
-    """Who made the avatar and what may be done with it. ``permissions`` in the file's own words."""
+    """Who made the avatar and what may be done with it, in the file's own words (``licence.describe_terms`` has plain
+    ones). ``spec`` says whose words: no VRM's, 0.x's or 1.0's."""
 
+    spec: Literal["", "0.x", "1.0"] = ""
     title: str = ""
     authors: tuple[str, ...] = ()
     version: str = ""
     licence: str = ""
+    copyright: str = ""
+    contact: str = ""
+    references: tuple[str, ...] = ()
     allow_redistribution: bool | None = None
     permissions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class FileStats:
-    """What the file held, before unused vertices were dropped; for reports and tests."""
+    """What the file held, before unused vertices were dropped; for reports and tests.
+
+    ``image_types`` as the file declares them; ``morph_names_from`` is "mesh.extras.targetNames", the same of a
+    primitive, or "" where morphs have no names; ``shaders`` are those of VRM 0.x; ``springs`` its groups of bones."""
 
     generator: str = ""
     extensions_used: tuple[str, ...] = ()
@@ -259,9 +273,13 @@ class FileStats:
     triangles: int = 0
     materials: int = 0
     textures: int = 0
+    image_types: tuple[str, ...] = ()
     morph_targets_per_mesh: tuple[int, ...] = ()
+    morph_names_from: str = ""
     skin_joints: tuple[int, ...] = ()
+    shaders: tuple[str, ...] = ()
     springs: int = 0
+    collider_groups: int = 0
 
 
 @dataclass(slots=True)
@@ -269,6 +287,7 @@ class AvatarData:
     """A whole avatar at rest. Node arrays are indexed by the file's node numbers.
 
     ``parents`` (N,) with -1 for roots; ``translations`` (N, 3); ``rotations`` (N, 4) as x y z w; ``scales`` (N, 3).
+    ``first_person`` holds annotated nodes only; the others are ``auto`` by the specification.
     ``palette_nodes`` (P,) and ``palette_inverse`` (P, 4, 4): the skinning matrices are world[node] @ inverse.
     """
 
@@ -293,7 +312,7 @@ class AvatarData:
     springs: list[Spring] = field(default_factory=list)
     colliders: list[Collider] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
-    hidden_nodes: frozenset[int] = frozenset()
+    first_person: dict[int, FirstPerson] = field(default_factory=dict)
     meta: Meta = field(default_factory=Meta)
     stats: FileStats = field(default_factory=FileStats)
     warnings: list[str] = field(default_factory=list)

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from idol.avatar.accessors import Accessors
-from idol.avatar.container import Container, decode_data_uri
+from idol.avatar.compression import DRACO, FIXES, MESHOPT, unpack_draco
+from idol.avatar.container import Container
 from idol.avatar.cursor import Cursor
 from idol.avatar.errors import AvatarError
-from idol.avatar.images import decode_image
 from idol.avatar.materials import parse_material
-from idol.avatar.model import F32, I32, AvatarData, FileStats, MorphTarget, Primitive, Texture
-from idol.avatar.rotation import from_matrix
+from idol.avatar.model import F32, I32, AvatarData, FileStats, MorphTarget, Primitive
+from idol.avatar.rotation import from_matrix, to_matrix
+from idol.avatar.textures import placeholders
 
 MAX_NODES = 20_000
+MAX_DEPTH = 256
+MAX_METRES = 1e9
+"""Where a node may be, and how much it may be scaled."""
+MAX_PRIMITIVES = 4_000
 MAX_DRAWN_VERTICES = 5_000_000
+MAX_MORPHS = 4_000
+MAX_MORPH_ROWS = 20_000_000
+"""Vertices that morphs move, each counted once for every morph: 36 bytes here and as much again where they blend."""
+_SIMPLER = "Simplify the model and export it again."
 _SUPPORTED = {
     "VRM", "VRMC_vrm", "VRMC_materials_mtoon", "VRMC_springBone", "VRMC_node_constraint", "VRMC_vrm_animation",
     "VRMC_springBone_extended_collider", "VRMC_materials_hdr_emissiveMultiplier", "KHR_materials_unlit",
-    "KHR_texture_transform", "KHR_mesh_quantization", "KHR_materials_emissive_strength", "EXT_texture_webp",
+    "KHR_texture_transform", "KHR_mesh_quantization", "KHR_materials_emissive_strength", "EXT_texture_webp", DRACO,
+    *MESHOPT,
 }  # fmt: skip
+_ORNAMENTS = ("KHR_materials_", "KHR_lights_", "KHR_xmp", "KHR_animation_pointer", "EXT_lights_", "VRMC_")
+"""Extensions that begin so change how a model looks in places, not what it is: without them it is drawn plainer."""
 
 
 def read_scene(container: Container, name: str) -> AvatarData:
-    """Everything of the file that plain glTF defines. Raises AvatarError."""
+    """Everything of the file that plain glTF defines; textures are placeholders still. Raises AvatarError."""
     root = container.json
     needed = [item for item in root.texts("extensionsRequired") if item not in _SUPPORTED]
-    if needed:
-        raise AvatarError(
-            f"needs {', '.join(needed[:5])}, which is not read here.",
-            "extensionsRequired",
-            "Export without compression of meshes or textures (Draco, meshopt, KTX2 off).",
-        )
+    for item in needed:
+        if not item.startswith(_ORNAMENTS):
+            fix = FIXES.get(item, "Export without it.")
+            raise AvatarError(f"needs {item}, which is not read here.", "extensionsRequired", fix)
     reader = _SceneReader(container)
+    reader.warnings += [f"extensionsRequired names {item}, which is not drawn" for item in needed]
     return reader.read(name)
 
 
@@ -46,13 +60,17 @@ class _SceneReader:
         self.materials = self._list("materials")
         self.textures = self._list("textures")
         self.images = self._list("images")
-        self.samplers = self._list("samplers")
+        self._list("samplers")
         self.stats = FileStats()
         self.warnings: list[str] = []
         self._palette_nodes: list[int] = []
         self._palette_inverse: list[F32] = []
         self._skin_start: dict[int, int] = {}
         self._drawn_vertices = 0
+        self._morph_rows = 0
+        self._levels: list[NDArray[np.int64]] = []
+        self._parent_of: I32 = np.zeros(0, np.int32)
+        self._draco: dict[str, tuple[dict[str, NDArray[Any]], NDArray[np.uint32]]] = {}
 
     def _list(self, key: str) -> list[Cursor]:
         found = self.root.items(key)
@@ -68,19 +86,25 @@ class _SceneReader:
         skin_joints = tuple(len(skin.indices("joints", len(self.nodes), "node")) for skin in self.skins)
         mesh_of_node: dict[int, int] = {}
         primitives: list[Primitive] = []
+        shown = self._shown(parents)
         for i, node in enumerate(self.nodes):
             mesh = node.index("mesh", len(self.meshes), "mesh")
             if mesh is not None:
                 mesh_of_node[i] = mesh
-                primitives += self._node_primitives(i, node, mesh)
+                if shown[i]:
+                    primitives += self._node_primitives(i, node, mesh)
+                    self.accessors.forget()
+                if len(primitives) > MAX_PRIMITIVES:
+                    raise AvatarError(f"are drawn in more than {MAX_PRIMITIVES} parts.", "meshes", _SIMPLER)
         morph_names, per_mesh = self._count_meshes()
-        textures = [self._texture(item) for item in self.textures]
+        textures = placeholders(len(self.textures))
         materials = [parse_material(item, len(textures)) for item in self.materials]
         asset = self.root.need("asset")
         self.stats.generator = asset.text("generator")
         self.stats.extensions_used = tuple(sorted(self.root.texts("extensionsUsed")))
         self.stats.nodes, self.stats.meshes = len(self.nodes), len(self.meshes)
         self.stats.materials, self.stats.textures = len(self.materials), len(self.textures)
+        self.stats.image_types = tuple(_image_type(image) for image in self.images)
         self.stats.morph_targets_per_mesh, self.stats.skin_joints = per_mesh, skin_joints
         inverse = np.stack(self._palette_inverse) if self._palette_inverse else np.zeros((0, 4, 4), np.float32)
         return AvatarData(
@@ -110,16 +134,34 @@ class _SceneReader:
                 if parents[child] != -1 or child == i:
                     raise AvatarError(f"node {child} has two parents.", f"{node.path}.children")
                 parents[child] = i
-        seen = np.zeros(len(self.nodes), bool)
-        for start in range(len(self.nodes)):
-            trail, at = [], start
-            while at != -1 and not seen[at]:
-                seen[at] = True
-                trail.append(at)
-                at = int(parents[at])
-            if at != -1 and at in trail:
-                raise AvatarError("the nodes form a ring, not a tree.", f"nodes[{at}].children")
+        level = np.flatnonzero(parents < 0)
+        placed = 0
+        while len(level):
+            self._levels.append(level)
+            placed += len(level)
+            if len(self._levels) > MAX_DEPTH:
+                raise AvatarError(f"are nested more than {MAX_DEPTH} deep.", "nodes", _SIMPLER)
+            level = np.flatnonzero(np.isin(parents, level))
+        self._parent_of = parents
+        if placed < len(self.nodes):
+            lost = next(i for i in range(len(self.nodes)) if not any(i in held for held in self._levels))
+            raise AvatarError("the nodes form a ring, not a tree.", f"nodes[{lost}].children")
         return parents
+
+    def _shown(self, parents: I32) -> NDArray[np.bool_]:
+        """Which nodes the file's scene holds; all when it names no scene, or one without a mesh."""
+        every = np.ones(len(self.nodes), bool)
+        scenes = self._list("scenes")
+        number = self.root.index("scene", len(scenes), "scene")
+        if not scenes:
+            return every
+        scene = scenes[0 if number is None else number]
+        shown = np.zeros(len(self.nodes), bool)
+        shown[scene.indices("nodes", len(self.nodes), "node")] = True
+        for level in self._levels:
+            above = parents[level]
+            shown[level] |= (above >= 0) & shown[above]
+        return shown if any(shown[i] and node.has("mesh") for i, node in enumerate(self.nodes)) else every
 
     def _transforms(self) -> tuple[F32, F32, F32]:
         count = len(self.nodes)
@@ -142,7 +184,22 @@ class _SceneReader:
                 turn = np.asarray(node.vector("rotation", (0.0, 0.0, 0.0, 1.0)))
                 length = float(np.linalg.norm(turn))
                 rotations[i] = turn / length if length > 1e-6 else (0.0, 0.0, 0.0, 1.0)
+        self._check_size(translations, rotations, scales)
         return translations, rotations, scales
+
+    def _check_size(self, translations: F32, rotations: F32, scales: F32) -> None:
+        """Scales multiply from node to node: what they come to must be a size that can be computed with."""
+        world = np.tile(np.eye(4), (len(self.nodes), 1, 1))
+        world[:, :3, :3] = to_matrix(rotations.astype(np.float64)) * scales[:, None, :].astype(np.float64)
+        world[:, :3, 3] = translations
+        for level in self._levels:
+            above = self._parent_of[level]
+            if above[0] >= 0:
+                world[level] = world[above] @ world[level]
+            worst = np.abs(world[level]).max(axis=(1, 2))
+            if worst.max() > MAX_METRES:
+                where = f"nodes[{level[int(worst.argmax())]}]"
+                raise AvatarError(f"is {worst.max():.0e} metres large or far away.", where, _SIMPLER)
 
     def _skin(self, index: int) -> tuple[int, int]:
         """First palette slot of a skin and how many joints it has."""
@@ -197,6 +254,7 @@ class _SceneReader:
     def _primitive(self, item: Cursor, node: int, mesh: int, start: int, joints: int) -> Primitive | None:
         attributes = item.need("attributes")
         where = attributes.path
+        self._unpack(item, attributes)
         index = attributes.index("POSITION", len(self.accessors), "accessor")
         if index is None:
             self.warnings.append(f"{where} has no POSITION and is not drawn")
@@ -224,6 +282,9 @@ class _SceneReader:
             weights = np.zeros((len(used), 4), np.float32)
             weights[:, 0] = 1.0
         material = item.index("material", len(self.materials), "material")
+        targets = item.items("targets")
+        if len(targets) > MAX_MORPHS:
+            raise item.fail(f"has {len(targets)} morph targets; the limit is {MAX_MORPHS}.", _SIMPLER)
         return Primitive(
             mesh=mesh,
             node=node,
@@ -236,8 +297,26 @@ class _SceneReader:
             joints=slots,
             weights=weights,
             indices=indices,
-            targets=tuple(self._target(target, total, used) for target in item.items("targets")),
+            targets=tuple(self._target(target, total, used) for target in targets),
         )
+
+    def _unpack(self, item: Cursor, attributes: Cursor) -> None:
+        """Give the accessors of a Draco primitive what its compressed mesh holds."""
+        extensions = item.child("extensions")
+        packed = None if extensions is None else extensions.child(DRACO)
+        if packed is None:
+            return
+        if packed.path not in self._draco:
+            data = self.accessors.view_bytes(packed.whole("bufferView"), packed.path)
+            self._draco[packed.path] = unpack_draco(packed, data)
+        values, faces = self._draco[packed.path]
+        for name, held in values.items():
+            index = attributes.index(name, len(self.accessors), "accessor")
+            if index is not None:
+                self.accessors.preset(index, held, f"{attributes.path}.{name}")
+        index = item.index("indices", len(self.accessors), "accessor")
+        if index is not None:
+            self.accessors.preset(index, faces[:, None], f"{item.path}.indices")
 
     def _colors(self, attributes: Cursor, total: int, used: I32) -> F32 | None:
         index = attributes.index("COLOR_0", len(self.accessors), "accessor")
@@ -257,9 +336,10 @@ class _SceneReader:
         if index is None:
             flat = np.arange(total, dtype=np.int32)
         else:
-            flat = self.accessors.integers(index, 1, f"{item.path}.indices")[:, 0].astype(np.int32)
-            if len(flat) and int(flat.max()) >= total:
-                raise item.fail(f"has index {int(flat.max())}, but {total} vertices.")
+            wide = self.accessors.integers(index, 1, f"{item.path}.indices")[:, 0]
+            if len(wide) and not 0 <= int(wide.min()) <= int(wide.max()) < total:
+                raise item.fail(f"has an index that is not within its {total} vertices.")
+            flat = wide.astype(np.int32)
         mode = item.whole("mode", 4)
         if mode == 4:
             return flat[: len(flat) // 3 * 3]
@@ -304,6 +384,9 @@ class _SceneReader:
         turned = np.zeros((len(used), 3), np.float32) if normals is None else normals[used]
         # A tenth of a micrometre is nothing: exporters leave such noise on vertices a morph does not mean to move.
         live = np.flatnonzero((np.abs(moved) > 1e-7).any(1) | (np.abs(turned) > 1e-4).any(1)).astype(np.int32)
+        self._morph_rows += len(live)
+        if self._morph_rows > MAX_MORPH_ROWS:
+            raise target.fail(f"brings the morph targets over the limit of {MAX_MORPH_ROWS} moved vertices.", _SIMPLER)
         return MorphTarget(live, np.ascontiguousarray(moved[live]), np.ascontiguousarray(turned[live]))
 
     def _count_meshes(self) -> tuple[dict[int, tuple[str, ...]], tuple[int, ...]]:
@@ -318,6 +401,9 @@ class _SceneReader:
                 extras = holder.raw("extras")
                 if isinstance(extras, dict) and not given:
                     given = Cursor(extras, f"{holder.path}.extras").texts("targetNames")
+                    if given and not self.stats.morph_names_from:
+                        kind = "mesh" if holder is mesh else "primitive"
+                        self.stats.morph_names_from = f"{kind}.extras.targetNames"
             names[i] = tuple(given[:count]) + tuple(f"morph_{k}" for k in range(len(given), count))
             per_mesh.append(count)
             for item in primitives:
@@ -343,41 +429,11 @@ class _SceneReader:
                     break
         return found
 
-    def _texture(self, item: Cursor) -> Texture:
-        source = item.index("source", len(self.images), "image")
-        extensions = item.child("extensions")
-        if extensions is not None:
-            webp = extensions.child("EXT_texture_webp")
-            if webp is not None:
-                source = webp.index("source", len(self.images), "image")
-            elif source is None and extensions.has("KHR_texture_basisu"):
-                raise item.fail("is a KTX2 texture, which is not read.", "Export with PNG, JPEG or WebP textures.")
-        if source is None:
-            raise item.fail("has no source image.")
-        image = self.images[source]
-        view = image.whole("bufferView", -1, low=-1)
-        if view >= 0:
-            pixels = decode_image(self.accessors.view_bytes(view, image.path), image.path)
-        else:
-            uri = image.raw("uri")
-            if not isinstance(uri, str) or not uri.startswith("data:"):
-                raise image.fail("lies in another file.", "Export as GLB or VRM, which holds everything in one file.")
-            pixels = decode_image(decode_data_uri(uri, image.path), image.path)
-        sampler = item.index("sampler", len(self.samplers), "sampler")
-        if sampler is None:
-            return Texture(pixels)
-        found = self.samplers[sampler]
-        return Texture(
-            pixels,
-            _one_of(found.whole("wrapS", 10497), (10497, 33071, 33648)),
-            _one_of(found.whole("wrapT", 10497), (10497, 33071, 33648)),
-            _one_of(found.whole("magFilter", 9729), (9729, 9728)),
-            _one_of(found.whole("minFilter", 9987), (9987, 9728, 9729, 9984, 9985, 9986)),
-        )
 
-
-def _one_of(value: int, allowed: tuple[int, ...]) -> int:
-    return value if value in allowed else allowed[0]
+def _image_type(image: Cursor) -> str:
+    uri = image.raw("uri")
+    declared = uri[5:].split(";")[0] if isinstance(uri, str) and uri.startswith("data:") else ""
+    return image.text("mimeType", declared[:40])
 
 
 def _unit(vectors: F32) -> F32:

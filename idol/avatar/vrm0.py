@@ -12,6 +12,7 @@ from idol.avatar.model import (
     ColorBind,
     ColorField,
     Expression,
+    FirstPerson,
     LookAt,
     Meta,
     MorphBind,
@@ -47,12 +48,16 @@ def apply_vrm0(data: AvatarData, vrm: Cursor) -> None:
     master = vrm.child("blendShapeMaster")
     for group in [] if master is None else master.items("blendShapeGroups"):
         expression = _expression(group, data)
-        data.expressions.setdefault(expression.name, expression)
+        if expression.name:
+            data.expressions.setdefault(expression.name, expression)
     first_person = vrm.child("firstPerson")
     if first_person is not None:
         data.look_at = _look_at(first_person)
-    for material, item in zip(data.materials, vrm.items("materialProperties"), strict=False):
-        apply_mtoon0(material, item, len(data.textures))
+        _first_person(first_person, data)
+    properties = vrm.items("materialProperties")
+    data.stats.shaders = tuple(dict.fromkeys(item.text("shader") for item in properties))
+    for material, item in zip(data.materials, properties, strict=False):
+        apply_mtoon0(material, item, len(data.textures), data.warnings)
     secondary = vrm.child("secondaryAnimation")
     if secondary is not None:
         _springs(secondary, data)
@@ -68,17 +73,20 @@ def _face_forward(data: AvatarData) -> None:
 def _meta(vrm: Cursor) -> Meta:
     meta = vrm.child("meta")
     if meta is None:
-        return Meta()
+        return Meta(spec="0.x")
     kept = (
         "allowedUserName", "violentUssageName", "sexualUssageName", "commercialUssageName", "otherPermissionUrl",
-        "otherLicenseUrl", "reference", "contactInformation",
+        "otherLicenseUrl",
     )  # fmt: skip
-    author = meta.text("author")
+    author, reference = meta.text("author"), meta.text("reference")
     return Meta(
+        spec="0.x",
         title=meta.text("title"),
         authors=(author,) if author else (),
         version=meta.text("version"),
         licence=meta.text("licenseName"),
+        contact=meta.text("contactInformation"),
+        references=(reference,) if reference else (),
         allow_redistribution=None,
         permissions={key: str(meta.raw(key))[:500] for key in kept if meta.raw(key)},
     )
@@ -98,17 +106,10 @@ def _expression(group: Cursor, data: AvatarData) -> Expression:
             continue
         weight = min(max(bind.number("weight", 100.0) / 100.0, 0.0), 1.0)
         morphs += [MorphBind(node, index, weight) for node in nodes]
-    colors, uvs = [], []
+    colors: list[ColorBind] = []
+    uvs: list[UvBind] = []
     for value in group.items("materialValues"):
-        found = [i for i, material in enumerate(data.materials) if material.name == value.text("materialName")]
-        kind = value.text("propertyName")
-        target = value.vector("targetValue", (1.0, 1.0, 1.0, 1.0))
-        for material in found:
-            if kind in _COLORS:
-                colors.append(ColorBind(material, _COLORS[kind], (*(linear(c) for c in target[:3]), target[3])))
-            elif kind.startswith("_MainTex_ST"):
-                offset = (target[2], 1.0 - target[1] - target[3])
-                uvs.append(UvBind(material, offset, (target[0], target[1])))
+        _material_value(value, data, colors, uvs)
     return Expression(
         name=name,
         custom=preset not in _PRESETS,
@@ -117,6 +118,41 @@ def _expression(group: Cursor, data: AvatarData) -> Expression:
         colors=tuple(colors),
         uvs=tuple(uvs),
     )
+
+
+def _material_value(value: Cursor, data: AvatarData, colors: list[ColorBind], uvs: list[UvBind]) -> None:
+    """A material is named by its name; all that have it are meant."""
+    name, kind = value.text("materialName"), value.text("propertyName")
+    found = [i for i, material in enumerate(data.materials) if name and material.name == name]
+    if not found or (kind not in _COLORS and kind not in ("_MainTex_ST", "_MainTex_ST_S", "_MainTex_ST_T")):
+        data.warnings.append(f"{value.path} changes {kind or 'nothing'} of a material, which is not there or not drawn")
+        return
+    raw = value.raw("targetValue")
+    given = value.vector("targetValue", (), len(raw)) if isinstance(raw, list | dict) else ()
+    target = (*given, *(1.0, 1.0, 1.0, 1.0)[len(given) :])[:4]
+    if kind in _COLORS:
+        color = (*(linear(c) for c in target[:3]), target[3])
+        colors += [ColorBind(material, _COLORS[kind], color) for material in found]
+        return
+    scale, offset = [target[0], target[1]], [target[2], target[3]]
+    if kind.endswith("_S"):
+        scale[1], offset[1] = 1.0, 0.0
+    elif kind.endswith("_T"):
+        scale[0], offset[0] = 1.0, 0.0
+    # Unity's texture origin is the lower left corner, glTF's the upper left.
+    uvs += [UvBind(material, (offset[0], 1.0 - offset[1] - scale[1]), (scale[0], scale[1])) for material in found]
+
+
+def _first_person(first_person: Cursor, data: AvatarData) -> None:
+    kinds: dict[str, FirstPerson] = {
+        "auto": "auto", "both": "both", "thirdpersononly": "thirdPersonOnly", "firstpersononly": "firstPersonOnly",
+    }  # fmt: skip
+    for item in first_person.items("meshAnnotations"):
+        mesh, kind = item.whole("mesh", -1, low=-1), kinds.get(item.text("firstPersonFlag").lower())
+        if kind is not None:
+            for node, held in data.mesh_of_node.items():
+                if held == mesh:
+                    data.first_person.setdefault(node, kind)
 
 
 def _look_at(first_person: Cursor) -> LookAt:
@@ -129,36 +165,25 @@ def _look_at(first_person: Cursor) -> LookAt:
             return RangeMap(90.0, output)
         return RangeMap(found.number("xRange", 90.0), found.number("yRange", output))
 
-    held = first_person.child("firstPersonBoneOffset")
-    # As colliders' offsets, in Unity's axes: z points the other way.
-    offset = (
-        (0.0, 0.06, 0.0) if held is None else (held.number("x", 0.0), held.number("y", 0.06), -held.number("z", 0.0))
-    )
+    # In Unity's left-handed space; only the root of the model is turned, so the head's own axes are the file's.
+    x, y, z = first_person.vector("firstPersonBoneOffset", (0.0, 0.06, 0.0))
     return LookAt(
         kind="bone" if bone else "expression",
+        offset_from_head=(x, y, -z),
         horizontal_inner=range_of("lookAtHorizontalInner"),
         horizontal_outer=range_of("lookAtHorizontalOuter"),
         vertical_down=range_of("lookAtVerticalDown"),
         vertical_up=range_of("lookAtVerticalUp"),
-        offset_from_head=offset,
     )
 
 
 def _springs(secondary: Cursor, data: AvatarData) -> None:
     nodes = len(data.node_names)
-    groups: list[tuple[int, ...]] = []
-    for group in secondary.items("colliderGroups"):
-        node = group.index("node", nodes, "node")
-        first = len(data.colliders)
-        for item in group.items("colliders"):
-            # Offsets are written in Unity's left-handed space.
-            x, y, z = item.vector("offset", (0.0, 0.0, 0.0))
-            if node is not None:
-                data.colliders.append(Collider(node, (x, y, -z), item.number("radius", 0.0)))
-        groups.append(tuple(range(first, len(data.colliders))))
+    groups = [_collider_group(group, data) for group in secondary.items("colliderGroups")]
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(data.parents):
         children.setdefault(int(parent), []).append(node)
+    tips = _Tips(data)
     swung: set[int] = set()
     for group in secondary.items("boneGroups"):
         x, y, z = group.vector("gravityDir", (0.0, -1.0, 0.0))
@@ -168,12 +193,12 @@ def _springs(secondary: Cursor, data: AvatarData) -> None:
             max(0.0, group.number("hitRadius", 0.0)),
             max(0.0, group.number("stiffiness", group.number("stiffness", 1.0))),
             min(max(group.number("dragForce", 0.5), 0.0), 1.0),
-            (-x * power, y * power, -z * power),
+            # A direction in Unity's world, where the model faces +Z as it does here, but x points the other way.
+            (-x * power, y * power, z * power),
         )
-        used = tuple(c for g in group.indices("colliderGroups", len(groups), "collider group") for c in groups[g])
-        center = group.raw("center")
-        middle = None if center in (None, -1) else group.index("center", nodes, "node")
-        starts = list(group.indices("bones", nodes, "node"))
+        used = tuple(c for g in _valid(group, "colliderGroups", len(groups), data) for c in groups[g])
+        middle = group.whole("center", -1, low=-1)
+        starts = _valid(group, "bones", nodes, data)
         name = group.text("comment")
         while starts:
             at = starts.pop()
@@ -184,23 +209,57 @@ def _springs(secondary: Cursor, data: AvatarData) -> None:
                 below = children.get(at, [])
                 starts += below[1:]
                 if not below:
-                    chain.append(_add_leaf(data, at))
+                    chain.append(tips.add(at))
                     break
                 at = below[0]
             if len(chain) > 1:
                 joints = tuple(SpringJoint(n, model.radius, model.stiffness, model.drag, model.gravity) for n in chain)
-                data.springs.append(Spring(name, joints, used, middle))
-    data.stats.springs = len(secondary.items("boneGroups"))
+                data.springs.append(Spring(name, joints, used, middle if 0 <= middle < nodes else None))
+    tips.finish()
+    data.stats.springs, data.stats.collider_groups = len(secondary.items("boneGroups")), len(groups)
 
 
-def _add_leaf(data: AvatarData, node: int) -> int:
-    """A node 7 cm past ``node``, along its own direction; returns its number."""
-    offset = data.translations[node]
-    length = float(np.linalg.norm(offset))
-    tip = offset / length * _LEAF_LENGTH if length > 1e-6 else np.asarray([0.0, -_LEAF_LENGTH, 0.0])
-    data.parents = np.append(data.parents, np.int32(node)).astype(np.int32)
-    data.translations = np.vstack([data.translations, tip]).astype(np.float32)
-    data.rotations = np.vstack([data.rotations, [0, 0, 0, 1]]).astype(np.float32)
-    data.scales = np.vstack([data.scales, [1, 1, 1]]).astype(np.float32)
-    data.node_names = (*data.node_names, f"{data.node_names[node]}_end")
-    return len(data.node_names) - 1
+def _collider_group(group: Cursor, data: AvatarData) -> tuple[int, ...]:
+    node = group.whole("node", -1, low=-1)
+    first = len(data.colliders)
+    if not 0 <= node < len(data.node_names):
+        return ()
+    for item in group.items("colliders"):
+        # Offsets are written in Unity's left-handed space.
+        x, y, z = item.vector("offset", (0.0, 0.0, 0.0))
+        data.colliders.append(Collider(node, (x, y, -z), max(0.0, item.number("radius", 0.0))))
+    return tuple(range(first, len(data.colliders)))
+
+
+def _valid(owner: Cursor, key: str, count: int, data: AvatarData) -> list[int]:
+    """The indices under ``key``; those that point nowhere (UniVRM writes -1 for what was deleted) are left out."""
+    found = [item for item in owner.wholes(key) if 0 <= item < count]
+    if len(found) < len(owner.wholes(key)):
+        data.warnings.append(f"{owner.path}.{key} points at something that is not there")
+    return found
+
+
+class _Tips:
+    """Nodes 7 cm past the ends of chains, along the last bone's own direction."""
+
+    def __init__(self, data: AvatarData) -> None:
+        self._data = data
+        self._bones: list[int] = []
+
+    def add(self, node: int) -> int:
+        """The number that the tip of ``node`` will have."""
+        self._bones.append(node)
+        return len(self._data.node_names) + len(self._bones) - 1
+
+    def finish(self) -> None:
+        data, bones = self._data, self._bones
+        offsets = data.translations[bones]
+        lengths = np.linalg.norm(offsets, axis=1, keepdims=True)
+        down = np.asarray([0.0, -1.0, 0.0], np.float32)
+        tips = np.where(lengths > 1e-6, offsets / np.maximum(lengths, 1e-6), down) * _LEAF_LENGTH
+        count = len(bones)
+        data.parents = np.append(data.parents, np.asarray(bones, np.int32)).astype(np.int32)
+        data.translations = np.vstack([data.translations, tips]).astype(np.float32)
+        data.rotations = np.vstack([data.rotations, np.tile([0, 0, 0, 1], (count, 1))]).astype(np.float32)
+        data.scales = np.vstack([data.scales, np.ones((count, 3))]).astype(np.float32)
+        data.node_names = (*data.node_names, *(f"{data.node_names[bone]}_end" for bone in bones))

@@ -14,6 +14,7 @@ from idol.avatar.model import (
     ColorField,
     Constraint,
     Expression,
+    FirstPerson,
     LookAt,
     Meta,
     MorphBind,
@@ -49,12 +50,18 @@ def apply_vrm1(data: AvatarData, vrm: Cursor, root: Cursor) -> None:
     look = vrm.child("lookAt")
     if look is not None:
         data.look_at = _look_at(look)
+    first_person = vrm.child("firstPerson")
+    if first_person is not None:
+        for item in first_person.items("meshAnnotations"):
+            number, seen = item.index("node", len(data.node_names), "node"), item.text("type")
+            if number is not None and seen in get_args(FirstPerson):
+                data.first_person.setdefault(number, cast(FirstPerson, seen))
     extensions = root.child("extensions")
     spring = None if extensions is None else extensions.child("VRMC_springBone")
     if spring is not None:
         _springs(spring, data)
-    for i, node in enumerate(root.items("nodes")):
-        held = node.child("extensions")
+    for i, item in enumerate(root.items("nodes")):
+        held = item.child("extensions")
         if held is None:
             continue
         constraint = held.child("VRMC_node_constraint")
@@ -65,17 +72,21 @@ def apply_vrm1(data: AvatarData, vrm: Cursor, root: Cursor) -> None:
 def _meta(vrm: Cursor) -> Meta:
     meta = vrm.child("meta")
     if meta is None:
-        return Meta()
+        return Meta(spec="1.0")
     kept = (
         "avatarPermission", "commercialUsage", "creditNotation", "modification", "allowExcessivelyViolentUsage",
         "allowExcessivelySexualUsage", "allowPoliticalOrReligiousUsage", "allowAntisocialOrHateUsage",
-        "copyrightInformation", "otherLicenseUrl", "thirdPartyLicenses",
+        "otherLicenseUrl", "thirdPartyLicenses",
     )  # fmt: skip
     return Meta(
+        spec="1.0",
         title=meta.text("name"),
         authors=tuple(meta.texts("authors")),
         version=meta.text("version"),
         licence=meta.text("licenseUrl"),
+        copyright=meta.text("copyrightInformation"),
+        contact=meta.text("contactInformation"),
+        references=tuple(meta.texts("references")),
         allow_redistribution=meta.flag("allowRedistribution"),
         permissions={key: str(meta.raw(key))[:500] for key in kept if meta.has(key)},
     )
@@ -176,7 +187,7 @@ def _springs(extension: Cursor, data: AvatarData) -> None:
                     item.text("name"), tuple(joints), tuple(dict.fromkeys(used)), item.index("center", nodes, "node")
                 )
             )
-    data.stats.springs = len(data.springs)
+    data.stats.springs, data.stats.collider_groups = len(data.springs), len(groups)
 
 
 def _collider(item: Cursor, nodes: int) -> Collider:

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "chat": "answer one or more lines",
     "bench": "measure 30 scripted turns, stage by stage",
     "snapshot": "draw an avatar to a PNG",
+    "avatar": "what an avatar's author permits, and what its file holds",
     "models": "list, fetch, verify, add and remove model files",
     "engines": "what the models run on, and the plans built for this machine",
     "doctor": "check this machine and say what to do about each finding",

@@ -107,7 +107,8 @@ def _build(out: Resources, avatar: Avatar, frame_bytes: int, cheap: bool) -> Non
         blocks[i, :MATERIAL_WORDS] = pack_material(material)
     out.material_buffer = _buffer(out, GL.GL_UNIFORM_BUFFER, blocks, blocks.nbytes, GL.GL_DYNAMIC_DRAW)
     for number, primitive in enumerate(data.primitives):
-        out.drawables.append(_drawable(out, avatar, number, primitive))
+        if primitive.drawn_third_person:
+            out.drawables.append(_drawable(out, avatar, number, primitive))
 
 
 def _buffer(out: Resources, target: int, content: NDArray[np.generic] | None, size: int, usage: int) -> int:

@@ -13,9 +13,11 @@ from idol.avatar import Avatar, load_avatar
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
-def manifest() -> dict[str, dict[str, Any]]:
+def manifest(folder: str = "models") -> dict[str, dict[str, Any]]:
+    """Entries of the manifest by file name, of the files in ``folder``."""
     entries = tomllib.loads((DATA / "manifest.toml").read_text(encoding="utf-8"))["asset"]
-    return {entry["file"].removeprefix("models/"): entry for entry in entries if entry["file"].startswith("models/")}
+    start = f"{folder}/"
+    return {entry["file"].removeprefix(start): entry for entry in entries if entry["file"].startswith(start)}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every model of the test data against the manifest; broken files get a reason, never a crash."""
+"""Two versions of one model say the same; broken files get a reason, never a crash."""
 
 from __future__ import annotations
 
@@ -14,63 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from idol.avatar import AvatarError, load_avatar, parse_avatar
-from tests.avatar.conftest import DATA, manifest
-
-MODELS = manifest()
-VRM0_NAMES = {
-    "a": "aa", "i": "ih", "u": "ou", "e": "ee", "o": "oh", "joy": "happy", "sorrow": "sad", "fun": "relaxed",
-    "lookup": "lookUp", "lookdown": "lookDown", "lookleft": "lookLeft", "lookright": "lookRight",
-    "blink_l": "blinkLeft", "blink_r": "blinkRight",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_counts_match_the_manifest(name: str) -> None:
-    expect = MODELS[name]["expect"]
-    avatar = load_avatar(DATA / "models" / name)
-    stats = avatar.data.stats
-    for key in ("nodes", "meshes", "primitives", "vertices", "triangles", "materials", "textures"):
-        if key in expect:
-            assert getattr(stats, key) == expect[key], key
-    assert list(stats.morph_targets_per_mesh) == expect["morph_targets_per_mesh"]
-    assert stats.generator == expect["gltf_generator"]
-    assert set(stats.extensions_used) == set(expect.get("extensions_used", []))
-    assert list(stats.skin_joints) == expect.get("skin_joints", [])
-    assert {m.alpha_mode for m in avatar.data.materials} == set(expect["alpha_modes"])
-    if "morph_names" in expect:
-        assert list(avatar.data.morph_names[0]) == expect["morph_names"]
-
-
-@pytest.mark.parametrize("name", sorted(n for n in MODELS if "vrm_version" in MODELS[n]["expect"]))
-def test_vrm_meaning_matches_the_manifest(name: str) -> None:
-    expect = MODELS[name]["expect"]
-    data = load_avatar(DATA / "models" / name).data
-    assert data.vrm_version == expect["vrm_version"]
-    assert data.meta.title == expect["title"]
-    assert len(data.human_bones) == expect["human_bones"]
-    binds = {VRM0_NAMES.get(k, k): v for k, v in expect.get("expressions", {}).items()}
-    assert {k: v.bind_count for k, v in data.expressions.items()} == binds
-    kinds = {"Bone": "bone", "BlendShape": "expression", "absent": None}
-    assert (data.look_at.kind if data.look_at else None) == kinds.get(expect["look_at"], expect["look_at"])
-    if "allow_redistribution_in_meta" in expect:
-        assert data.meta.allow_redistribution is expect["allow_redistribution_in_meta"]
-    if "mtoon_materials" in expect:
-        assert sum(m.shading == "mtoon" for m in data.materials) == expect["mtoon_materials"]
-    if "spring_joints" in expect:
-        assert [len(s.joints) for s in data.springs] == expect["spring_joints"]
-        assert len(data.colliders) == expect["colliders"]
-    if "spring_groups" in expect:
-        assert data.stats.springs == expect["spring_groups"]
-
-
-@pytest.mark.parametrize("name", sorted(n for n in MODELS if "rest_world_positions" in MODELS[n]["expect"]))
-def test_bones_rest_where_the_manifest_says(name: str) -> None:
-    avatar = load_avatar(DATA / "models" / name)
-    # VRM 0.x faces -Z in the file and is turned to face +Z at load.
-    turn = np.asarray([-1.0, 1.0, -1.0]) if avatar.data.vrm_version == "0.x" else np.ones(3)
-    for bone, place in MODELS[name]["expect"]["rest_world_positions"].items():
-        found = avatar.skeleton.rest_world[avatar.data.human_bones[bone], :3, 3] * turn
-        assert found == pytest.approx(place, abs=2e-3), bone
+from tests.avatar.conftest import DATA
 
 
 def test_both_versions_of_one_model_say_the_same() -> None:
@@ -124,8 +68,8 @@ def test_errors_name_the_place_and_a_way_out() -> None:
     with pytest.raises(AvatarError, match=r"\.vrm or \.glb"):
         parse_avatar(b"PK\x03\x04" + bytes(40))
     document["nodes"][0]["children"] = None
-    document["extensionsRequired"] = ["KHR_draco_mesh_compression"]
-    with pytest.raises(AvatarError, match="KHR_draco_mesh_compression"):
+    document["extensionsRequired"] = ["KHR_texture_basisu"]
+    with pytest.raises(AvatarError, match="KHR_texture_basisu.*PNG"):
         parse_avatar(_joined(document, rest))
 
 
