@@ -1,7 +1,7 @@
 # Debian packages the program and its tests need, and how they and the virtual environment are made; sourced by run.sh
 # and test.sh. Every step checks what is there, so that an interrupted set-up goes on next time.
 APP_PACKAGES="libegl1 libgl1 libgl1-mesa-dri libglib2.0-0 libdbus-1-3 libfontconfig1 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-shape0 libportaudio2 libasound2-plugins fonts-noto-cjk"
-RIG_PACKAGES="xvfb openbox x11-utils xdotool pulseaudio pulseaudio-utils ffmpeg sox"
+RIG_PACKAGES="xvfb openbox x11-utils xdotool pulseaudio pulseaudio-utils ffmpeg sox chromium-headless-shell"
 
 # need_packages NAME...: install what is missing; root does it, sudo is asked, else the line to run is printed.
 need_packages() {

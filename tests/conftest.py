@@ -31,8 +31,9 @@ def pytest_report_header() -> list[str]:
     """What of the rig is not here: tests that need it fail, and say what to install."""
     from engines.catalogue import load_catalogue
     from engines.store import files_dir
+    from tests.peers.three_vrm import browser
 
-    lacking = missing_programs(*SCREEN_PROGRAMS, *SOUND_PROGRAMS)
+    lacking = missing_programs(*SCREEN_PROGRAMS, *SOUND_PROGRAMS) + ([] if browser() else ["chromium"])
     absent = [model.id for model in load_catalogue().select(("test",)) if model.missing()]
     try:
         import tensorrt

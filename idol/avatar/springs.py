@@ -202,9 +202,11 @@ class _Colliders:
         self._normal = np.asarray([c.normal or (0.0, 1.0, 0.0) for c in found], np.float64)
         self._plane = np.asarray([c.normal is not None for c in found])
         self._inside = np.asarray([c.inside for c in found])
-        self._mask = np.zeros((len(used), len(found)), bool)
+        # Which collider is a joint's first, second, ...; -1 for those that are not its spring's.
+        self._order = np.full((len(used), len(found)), -1)
         for row, group in enumerate(used):
-            self._mask[row, [place[c] for c in group]] = True
+            for turn, c in enumerate(dict.fromkeys(group)):
+                self._order[row, place[c]] = turn
         size = np.cbrt(np.abs(np.linalg.det(skeleton.rest_world[self._nodes, :3, :3])))
         # Distance at which a joint touches: its own radius and the collider's, (joints, colliders).
         reach = np.asarray([c.radius for c in found]) * size
@@ -229,32 +231,43 @@ class _Colliders:
             self._normal_at = turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-9)
 
     def push(self, part: slice, tail: F64, head: F64, length: F64) -> F64:
-        """Out of the deepest collider, twice, keeping the bone's length."""
-        mask, reach = self._mask[part], self._reach[part]
+        """Out of one collider after the other in the spring's order, keeping the bone's length each time.
+
+        Only joints that touch something go on to the next round, and a round takes the next collider each one touches.
+        """
+        order, reach = self._order[part], self._reach[part]
         rows = np.arange(len(tail))
-        for _ in range(2):
-            away = tail[:, None, :] - self._head_at[None]
-            if self._has_capsule:
-                along = np.clip((away * self._axis_at[None]).sum(2) / self._axis_square[None], 0.0, 1.0)
-                away = away - along[:, :, None] * self._axis_at[None]
-            distance = np.sqrt((away * away).sum(2))
-            depth = np.where(self._inside[None], distance - reach, reach - distance)
-            if self._has_plane:
-                height = ((tail[:, None, :] - self._head_at[None]) * self._normal_at[None]).sum(2)
-                depth = np.where(self._plane[None], reach - height, depth)
-            depth = np.where(mask, depth, -1.0)
-            worst = depth.argmax(1)
-            deepest = depth[rows, worst]
-            if not (deepest > 0.0).any():
+        done = np.full(len(tail), -1)
+        while True:
+            away, distance, depth = self._measure(tail[rows], reach[rows])
+            touching = (depth > 0.0) & (order[rows] > done[:, None])
+            hit = touching.any(1)
+            if not hit.any():
                 return tail
-            normal = away[rows, worst] / np.maximum(distance[rows, worst], 1e-9)[:, None]
-            normal = np.where(self._inside[worst][:, None], -normal, normal)
+            rows, touching = rows[hit], touching[hit]
+            first = np.where(touching, order[rows], self.count).argmin(1)
+            done = order[rows, first]
+            normal = away[hit, first] / np.maximum(distance[hit, first], 1e-9)[:, None]
+            normal = np.where(self._inside[first][:, None], -normal, normal)
             if self._has_plane:
-                normal = np.where(self._plane[worst][:, None], self._normal_at[worst], normal)
-            pushed = tail + normal * np.maximum(deepest, 0.0)[:, None] - head
+                normal = np.where(self._plane[first][:, None], self._normal_at[first], normal)
+            pushed = tail[rows] + normal * depth[hit, first][:, None] - head[rows]
             size = np.maximum(np.sqrt((pushed * pushed).sum(1, keepdims=True)), 1e-9)
-            tail = head + pushed * (length / size)
-        return tail
+            tail[rows] = head[rows] + pushed * (length[rows] / size)
+
+    def _measure(self, tail: F64, reach: F64) -> tuple[F64, F64, F64]:
+        """From every collider to every tail: the way (J, C, 3), its length and how deep the tail lies inside (J, C)."""
+        away = tail[:, None, :] - self._head_at[None]
+        if self._has_plane:
+            height = (away * self._normal_at[None]).sum(2)
+        if self._has_capsule:
+            along = np.clip((away * self._axis_at[None]).sum(2) / self._axis_square[None], 0.0, 1.0)
+            away = away - along[:, :, None] * self._axis_at[None]
+        distance = np.sqrt((away * away).sum(2))
+        depth = np.where(self._inside[None], distance - reach, reach - distance)
+        if self._has_plane:
+            depth = np.where(self._plane[None], reach - height, depth)
+        return away, distance, depth
 
 
 def _swung(rest: F64, local: F64, axis: F64, direction: F64) -> F64:

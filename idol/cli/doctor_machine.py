@@ -155,7 +155,7 @@ def models(*, deep: bool) -> list[Finding]:
             continue
         findings.append(Finding(f"model {model.id}", GOOD, "here, SHA-256 right" if deep else "here"))
         voice = voice or model.family == "kokoro"
-        if model.family not in ("kokoro", "whisper", "silero"):
+        if model.family not in ("kokoro", "whisper", "silero", "peer"):
             minds.append(model.id)
     for name, path in added_models().items():
         if path.exists():
