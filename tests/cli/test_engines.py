@@ -116,8 +116,8 @@ def test_verify_and_prune(capsys: Capture) -> None:
     assert "damaged: the file has" in lines[attend.name] and len(lines) == 11
     stale = sorted(name for name, line in lines.items() if ": stale: " in line)
     assert [name.rpartition("-")[0] for name in stale] == [
-        "llama-64x128-attend-32", "llama-64x128-attend-64", "llama-64x128-step-attend-32", "llama-64x128-step-attend-64",
-    ]  # fmt: skip
+        f"llama-64x128-{part}" for part in ("attend-32", "attend-64", "step-attend-32", "step-attend-64")
+    ]
     assert "main.py engines prune" in said
     assert main(["engines", "prune", "--dry-run"]) == 0
     assert len(list(plans_dir().glob("*.plan"))) == 11
