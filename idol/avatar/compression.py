@@ -17,6 +17,7 @@ DRACO = "KHR_draco_mesh_compression"
 MAX_UNPACKED_BYTES = 256 << 20
 """Of one view; the accessors have their own limit on top."""
 
+_UNPACK = "Export without meshopt compression, unpack the file with gltf-transform, or install the package: pip install meshopt."
 FIXES = {
     MESHOPT[
         0
