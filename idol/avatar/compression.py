@@ -17,14 +17,9 @@ DRACO = "KHR_draco_mesh_compression"
 MAX_UNPACKED_BYTES = 256 << 20
 """Of one view; the accessors have their own limit on top."""
 
-_UNPACK = "Export without meshopt compression, unpack the file with gltf-transform, or install the package: pip install meshopt."
+_UNPACK = "Export without meshopt, unpack the file with gltf-transform, or install the package: pip install meshopt."
 FIXES = {
-    MESHOPT[
-        0
-    ]: "Export without meshopt compression, unpack the file with gltf-transform, or install the package: pip install meshopt.",
-    MESHOPT[
-        1
-    ]: "Export without meshopt compression, unpack the file with gltf-transform, or install the package: pip install meshopt.",
+    **dict.fromkeys(MESHOPT, _UNPACK),
     DRACO: "Export without Draco compression (in Blender: untick 'Compression').",
     "KHR_texture_basisu": "Export with PNG, JPEG or WebP textures instead of KTX2.",
     "EXT_texture_avif": "Export with PNG, JPEG or WebP textures instead of AVIF.",
