@@ -117,6 +117,8 @@ MIRA = Character(
         "cream": ("#e9e6fa", "#bab4de"), "sock": ("#454a86", "#2e3166"), "boot": ("#f6f3fc", "#bdb8dc"),
         "sole": ("#3b4486", "#272c62"), "lining": ("#c75d83", "#8f3f68"), "violet": ("#8f7fd6", "#6658ae"),
     },
+    eye_tilt=-0.007,
+    brow_thick=0.8,
 )  # fmt: skip
 WREN = Character(
     key="wren",
@@ -158,7 +160,7 @@ WREN = Character(
         lash="#1c2430",
         lash_soft="#7d5a58",
         lash_tip="#24484f",
-        brow="#3a5f68",
+        brow="#18323c",
     ),
     skin=("#ffeee0", "#eeb9a9"),
     blush="#ff9a86",
@@ -177,7 +179,7 @@ WREN = Character(
     accent="gold",
     blush_strokes=False,
     eye_tilt=0.012,
-    brow_thick=0.85,
+    brow_thick=0.95,
     backdrop=("#e6fbf4", "#a9dcd2"),
 )  # fmt: skip
 CHARACTERS = {who.key: who for who in (MIRA, WREN)}

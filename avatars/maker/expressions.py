@@ -28,7 +28,7 @@ PRESETS: dict[str, dict[str, float]] = {
               "browInnerUp": 0.3},
     "angry": {**_pair("browDown", 1.0), **_pair("mouthFrown", 0.7), **_pair("eyeSquint", 0.35),
               **_pair("noseSneer", 0.5), **_pair("mouthPress", 0.3)},
-    "sad": {"browInnerUp": 1.0, **_pair("mouthFrown", 0.8), **_pair("eyeLookDown", 0.6), "mouthShrugLower": 0.4},
+    "sad": {"browInnerUp": 1.0, **_pair("mouthFrown", 0.8), **_pair("eyeLookDown", 0.45), "mouthShrugLower": 0.4},
     "relaxed": {**_pair("mouthSmile", 0.55), **_pair("eyeLookDown", 0.75), **_pair("eyeSquint", 0.3),
                 "browInnerUp": 0.2},
     "surprised": {"browInnerUp": 0.8, **_pair("browOuterUp", 0.9), **_pair("eyeWide", 1.0), "jawOpen": 0.34,

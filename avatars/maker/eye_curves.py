@@ -12,7 +12,7 @@ LOWER = spline([INNER, (0.110, 0.316), (0.156, 0.299), (0.208, 0.298), (0.258, 0
 CLOSED = spline([(0.083, 0.347), (0.120, 0.326), (0.187, 0.313), (0.255, 0.330), (0.301, 0.362)], 200)
 SMILING = spline([(0.083, 0.342), (0.125, 0.383), (0.188, 0.400), (0.252, 0.385), (0.301, 0.346)], 200)
 ARC_SHARE = 0.1
-BROW = spline([(0.080, 0.546), (0.150, 0.573), (0.228, 0.575), (0.302, 0.541)], 40)
+BROW = spline([(0.084, 0.570), (0.148, 0.589), (0.224, 0.586), (0.298, 0.552)], 40)
 
 LIDS: dict[str, tuple[float, float, float, float]] = {
     # closing of the upper lid and of the lower lid (shares of the way), lift of both, shift outward
@@ -81,8 +81,8 @@ def _lids(shape: str, count: int) -> tuple[F64, F64]:
 
 BROWS: dict[str, tuple[float, float, float]] = {
     # inner end up, outer end up, inward
-    "browDown": (-0.046, -0.014, 0.014),
-    "browInnerUp": (0.040, -0.008, 0.004),
+    "browDown": (-0.068, -0.018, 0.014),
+    "browInnerUp": (0.052, -0.016, 0.006),
     "browOuterUp": (0.006, 0.036, 0.0),
 }
 

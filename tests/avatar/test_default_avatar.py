@@ -1,4 +1,4 @@
-"""The default idol: the maker makes the committed file, and her face does what each shape's name says."""
+"""Our idols: the maker makes the committed files, and their faces do what each shape's name says."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from avatars.maker.character import CHARACTERS, Character
 from avatars.maker.expressions import TARGETS
 from avatars.maker.eyes import CLEARANCE, Eye
 from avatars.maker.face import Face
@@ -22,26 +23,52 @@ from idol.avatar.humanoid import HUMAN_BONES
 from idol.avatar.vrm1 import PRESETS
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES, FacePose
 
-FILE = Path(__file__).resolve().parents[2] / "avatars" / "default.vrm"
+FOLDER = Path(__file__).resolve().parents[2] / "avatars"
 F64 = NDArray[np.float64]
 FACE, FEATURES = 0, 1
 EYES = tuple(n for n in ARKIT_NAMES if n.startswith("eye"))
 MOUTH = tuple(n for n in ARKIT_NAMES if n.startswith(("jaw", "mouth", "tongue")))
 
 
-@pytest.fixture(scope="module")
-def made() -> bytes:
-    return build()
+class Model:
+    """One of our idols as her committed file has her."""
+
+    def __init__(self, who: Character) -> None:
+        self.who = who
+        self.path = FOLDER / f"{who.key}.vrm"
+        self.data = self.path.read_bytes()
+        self.face, self.eye = Face(who.eye_tilt), Eye(who.eye_tilt)
+
+    def offsets(self, name: str, primitive: int = FACE) -> F64:
+        """Dense offsets (V, 3) of a morph target in the file, in heights of the head."""
+        targets = chunks(self.data)[0]["meshes"][0]["primitives"][primitive]["targets"]
+        return values(self.data, targets[TARGETS.index(name)]["POSITION"]).astype(float) / H
+
+    def positions(self, primitive: int = FACE) -> F64:
+        accessor = chunks(self.data)[0]["meshes"][0]["primitives"][primitive]["attributes"]["POSITION"]
+        return (values(self.data, accessor).astype(float) - [0, CHIN, 0]) / H
+
+    def gap(self, upper: NDArray[np.int64], lower: NDArray[np.int64], **weights: float) -> F64:
+        now = self.positions()
+        for name, weight in weights.items():
+            now = now + weight * self.offsets(name)
+        apart: F64 = np.linalg.norm(now[upper] - now[lower], axis=1)
+        return apart
+
+
+@pytest.fixture(scope="module", params=list(CHARACTERS))
+def model(request: pytest.FixtureRequest) -> Model:
+    return Model(CHARACTERS[request.param])
 
 
 @pytest.fixture(scope="module")
-def face() -> Face:
-    return Face()
+def made(model: Model) -> bytes:
+    return build(model.who)
 
 
 @pytest.fixture(scope="module")
-def idol() -> Avatar:
-    return load_avatar(FILE)
+def idol(model: Model) -> Avatar:
+    return load_avatar(model.path)
 
 
 @functools.lru_cache(maxsize=4)
@@ -68,8 +95,8 @@ def values(data: bytes, accessor: int) -> NDArray[Any]:
     return out
 
 
-def test_maker_makes_the_committed_file(made: bytes) -> None:
-    there = committed()
+def test_maker_makes_the_committed_file(model: Model, made: bytes) -> None:
+    there = model.data
     new, old = chunks(made)[0], chunks(there)[0]
     for key in ("nodes", "skins", "extensions", "scenes", "materials", "meshes"):
         assert new[key] == old[key], key
@@ -86,8 +113,8 @@ def test_maker_makes_the_committed_file(made: bytes) -> None:
                 assert np.abs(a - b).max() <= 5e-6
 
 
-def test_two_runs_make_the_same_bytes(made: bytes) -> None:
-    assert build() == made
+def test_two_runs_make_the_same_bytes(model: Model, made: bytes) -> None:
+    assert build(model.who) == made
 
 
 def test_loads_without_a_warning(idol: Avatar) -> None:
@@ -100,8 +127,8 @@ def test_loads_without_a_warning(idol: Avatar) -> None:
     assert idol.data.stats.springs >= 8
 
 
-def test_size_and_draw_calls(idol: Avatar) -> None:
-    assert 2e6 < FILE.stat().st_size < 8e6
+def test_size_and_draw_calls(model: Model, idol: Avatar) -> None:
+    assert 2e6 < len(model.data) < 5e6
     outlined = sum(idol.data.materials[p.material].outline_mode != "none" for p in idol.data.primitives)
     assert len(idol.data.primitives) + outlined <= 14
 
@@ -140,104 +167,82 @@ def test_no_triangle_is_empty_of_meaning(idol: Avatar) -> None:
         assert len(np.unique(np.sort(corners, 1), axis=0)) == len(corners)
 
 
-@functools.cache
-def committed() -> bytes:
-    return FILE.read_bytes()
-
-
-def offsets(name: str, primitive: int = FACE) -> F64:
-    """Dense offsets (V, 3) of a morph target in the file, in heights of the head."""
-    data = committed()
-    targets = chunks(data)[0]["meshes"][0]["primitives"][primitive]["targets"]
-    return values(data, targets[TARGETS.index(name)]["POSITION"]).astype(float) / H
-
-
-def positions(primitive: int = FACE) -> F64:
-    data = committed()
-    accessor = chunks(data)[0]["meshes"][0]["primitives"][primitive]["attributes"]["POSITION"]
-    return (values(data, accessor).astype(float) - [0, CHIN, 0]) / H
-
-
-def test_all_52_shapes_move_something() -> None:
+def test_all_52_shapes_move_something(model: Model) -> None:
     for name in ARKIT_NAMES:
-        size = max(np.abs(offsets(name, FACE)).max(), np.abs(offsets(name, FEATURES)).max())
+        size = max(np.abs(model.offsets(name, FACE)).max(), np.abs(model.offsets(name, FEATURES)).max())
         assert 0.002 < size < 0.25, (name, size)
 
 
-def test_shapes_leave_far_regions_alone() -> None:
-    points = positions()
+def test_shapes_leave_far_regions_alone(model: Model) -> None:
+    points = model.positions()
     for name in EYES:
-        size = np.linalg.norm(offsets(name), axis=1)
+        size = np.linalg.norm(model.offsets(name), axis=1)
         far = (points[:, 1] < 0.15) | (points[:, 1] > 0.70) | (points[:, 2] < 0.0)
         assert size[far].max() == 0.0, name
         other = points[:, 0] * (1 if name.endswith("Left") else -1) < -0.01
         assert size[other].max() == 0.0, name
     for name in MOUTH:
-        size = np.linalg.norm(offsets(name), axis=1)
+        size = np.linalg.norm(model.offsets(name), axis=1)
         assert size[(points[:, 1] > 0.34) | (points[:, 2] < -0.05)].max() == 0.0, name
 
 
-def test_face_is_its_own_mirror_image(face: Face) -> None:
-    grid = face.grid
-    assert (grid.reflected(face.rest) == face.rest).all()
-    points = positions()
+def test_face_is_its_own_mirror_image(model: Model) -> None:
+    grid = model.face.grid
+    assert (grid.reflected(model.face.rest) == model.face.rest).all()
+    points = model.positions()
     assert (points[grid.mirror] * [-1, 1, 1] == points).all()
     for name in ARKIT_NAMES:
         twin = name.replace("Left", "Right") if name.endswith("Left") else name.replace("Right", "Left")
-        assert (offsets(name)[grid.mirror] * [-1, 1, 1] == offsets(twin)).all(), name
-
-
-def gap(face: Face, upper: NDArray[np.int64], lower: NDArray[np.int64], **weights: float) -> F64:
-    now = positions()
-    for name, weight in weights.items():
-        now = now + weight * offsets(name)
-    return np.linalg.norm(now[upper] - now[lower], axis=1)
+        assert (model.offsets(name)[grid.mirror] * [-1, 1, 1] == model.offsets(twin)).all(), name
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_blink_closes_the_lids(face: Face, side: str) -> None:
-    upper, lower = face.grid.eye_upper[side], face.grid.eye_lower[side]
-    assert gap(face, upper, lower).max() > 0.15
-    assert gap(face, upper, lower, **{f"eyeBlink{side.title()}": 1.0}).max() < 1e-3
-    assert gap(face, upper, lower, **{f"eyeSmile{side.title()}": 1.0}).max() < 1e-3
-    assert gap(face, upper, lower, **{f"eyeWide{side.title()}": 1.0}).max() > gap(face, upper, lower).max() + 0.01
+def test_blink_closes_the_lids(model: Model, side: str) -> None:
+    upper, lower = model.face.grid.eye_upper[side], model.face.grid.eye_lower[side]
+    assert model.gap(upper, lower).max() > 0.15
+    assert model.gap(upper, lower, **{f"eyeBlink{side.title()}": 1.0}).max() < 1e-3
+    assert model.gap(upper, lower, **{f"eyeSmile{side.title()}": 1.0}).max() < 1e-3
+    assert model.gap(upper, lower, **{f"eyeWide{side.title()}": 1.0}).max() > model.gap(upper, lower).max() + 0.01
 
 
-def test_jaw_opens_and_mouth_close_meets_the_lips(face: Face) -> None:
-    upper, lower = face.grid.mouth_upper, face.grid.mouth_lower
-    assert gap(face, upper, lower).max() < 1e-5
-    assert gap(face, upper, lower, jawOpen=1.0).max() > 0.10
+def test_jaw_opens_and_mouth_close_meets_the_lips(model: Model) -> None:
+    upper, lower = model.face.grid.mouth_upper, model.face.grid.mouth_lower
+    assert model.gap(upper, lower).max() < 1e-5
+    assert model.gap(upper, lower, jawOpen=1.0).max() > 0.10
     for amount in (0.1, 0.3, 0.6, 1.0):
-        assert gap(face, upper, lower, jawOpen=amount, mouthClose=amount).max() < 1e-4
-    chin = positions()[:, 1].argmin()
-    assert offsets("jawOpen")[chin, 1] < -0.03
+        assert model.gap(upper, lower, jawOpen=amount, mouthClose=amount).max() < 1e-4
+    chin = model.positions()[:, 1].argmin()
+    assert model.offsets("jawOpen")[chin, 1] < -0.03
 
 
-def test_each_mouth_shape_goes_its_own_way(face: Face) -> None:
-    loop, middle = face.grid.mouth_upper, len(face.grid.mouth_upper) // 2
+def test_each_mouth_shape_goes_its_own_way(model: Model) -> None:
+    loop, middle = model.face.grid.mouth_upper, len(model.face.grid.mouth_upper) // 2
     left, right = loop[-1], loop[0]
-    assert offsets("mouthSmileLeft")[left, 1] > 0.015 > 0.001 > abs(offsets("mouthSmileLeft")[right, 1])
-    assert offsets("mouthFrownLeft")[left, 1] < -0.015
-    assert offsets("mouthStretchLeft")[left, 0] > 0.015
+    assert model.offsets("mouthSmileLeft")[left, 1] > 0.015 > 0.001 > abs(model.offsets("mouthSmileLeft")[right, 1])
+    assert model.offsets("mouthFrownLeft")[left, 1] < -0.015
+    assert model.offsets("mouthStretchLeft")[left, 0] > 0.015
     for name in ("mouthPucker", "mouthFunnel"):
-        assert offsets(name)[left, 0] < -0.02 and offsets(name)[loop[middle], 2] > 0.015
-    assert offsets("mouthUpperUpLeft")[loop[middle + 2], 1] > 0.008
-    assert offsets("mouthLowerDownLeft")[face.grid.mouth_lower[middle + 2], 1] < -0.008
-    assert offsets("mouthLeft")[loop[middle], 0] > 0.02 and offsets("jawRight")[positions()[:, 1].argmin(), 0] < -0.01
+        assert model.offsets(name)[left, 0] < -0.02 and model.offsets(name)[loop[middle], 2] > 0.015
+    assert model.offsets("mouthUpperUpLeft")[loop[middle + 2], 1] > 0.008
+    assert model.offsets("mouthLowerDownLeft")[model.face.grid.mouth_lower[middle + 2], 1] < -0.008
+    assert (
+        model.offsets("mouthLeft")[loop[middle], 0] > 0.02
+        and model.offsets("jawRight")[model.positions()[:, 1].argmin(), 0] < -0.01
+    )
 
 
 @pytest.mark.parametrize("step", [0.0, 0.25, 0.5, 0.75, 1.0])
 @pytest.mark.parametrize("gaze", [(0.0, 0.0), (0.13, 0.0), (-0.12, 0.0), (0.0, 0.087), (0.0, -0.087)])
-def test_iris_stays_behind_the_lids(step: float, gaze: tuple[float, float], face: Face) -> None:
+def test_iris_stays_behind_the_lids(step: float, gaze: tuple[float, float], model: Model) -> None:
     """Every iris point under the lid's skin lies behind it, through the blink and at the ends of the gaze."""
-    now = positions() + step * offsets("eyeBlinkLeft")
-    eye = Eye()
+    now = model.positions() + step * model.offsets("eyeBlinkLeft")
+    eye = model.eye
     iris = (eye.iris().points - [0, CHIN, 0]) / H - eye.pivot
     yaw, pitch = gaze
     turn_y = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
     turn_x = np.array([[1, 0, 0], [0, np.cos(pitch), np.sin(pitch)], [0, -np.sin(pitch), np.cos(pitch)]])
     iris = iris @ (turn_y @ turn_x).T + eye.pivot
-    corners = now[face.grid.triangles]
+    corners = now[model.face.grid.triangles]
     near = (np.abs(corners[..., :2] - [0.19, 0.39]) < 0.2).all((1, 2)) & (corners[..., 2] > 0.1).all(1)
     a, b, c = corners[near].transpose(1, 2, 0)
     x, y, z = iris.T[:, :, None]
@@ -253,13 +258,13 @@ def test_iris_stays_behind_the_lids(step: float, gaze: tuple[float, float], face
     assert step < 1.0 or covered.all()
 
 
-def test_presets_do_what_they_say_and_leave_blinks_whole(idol: Avatar) -> None:
+def test_presets_do_what_they_say_and_leave_blinks_whole(model: Model, idol: Avatar) -> None:
     expressions = idol.data.expressions
     for name in ("happy", "angry", "sad", "relaxed", "surprised", "aa", "ih", "ou", "ee", "oh", "blink"):
         assert expressions[name].bind_count > 0, name
     assert expressions["happy"].override_blink == "block"
     # Lids that a smile has closed must not be closed again.
-    fresh = load_avatar(FILE)
+    fresh = load_avatar(model.path)
     fresh.set_expression("happy", 1.0)
     weights = np.zeros(52, np.float32)
     weights[[ARKIT_INDEX["eyeBlinkLeft"], ARKIT_INDEX["eyeBlinkRight"]]] = 1.0
@@ -268,8 +273,8 @@ def test_presets_do_what_they_say_and_leave_blinks_whole(idol: Avatar) -> None:
     assert fresh.morph_weights[TARGETS.index("eyeSmileLeft")] == 1.0
 
 
-def test_hair_springs_settle_and_stay_out_of_the_head() -> None:
-    avatar = load_avatar(FILE)
+def test_hair_springs_settle_and_stay_out_of_the_head(model: Model) -> None:
+    avatar = load_avatar(model.path)
     pose = FacePose(np.zeros(52, np.float32), head=(0.4, 0.1, 0.0))
     for _ in range(240):
         avatar.update(pose, 1 / 60)
@@ -285,13 +290,13 @@ def test_hair_springs_settle_and_stay_out_of_the_head() -> None:
 
 
 @pytest.mark.parametrize("name", ["", *EYES, "eyeSmileLeft", "jawOpen", "mouthFunnel", "mouthSmileLeft", "cheekPuff"])
-def test_the_skin_in_front_does_not_fold(face: Face, name: str) -> None:
+def test_the_skin_in_front_does_not_fold(model: Model, name: str) -> None:
     """Triangles of the face seen from the front keep their front side; a handful at the lids' inner corners may not."""
-    points = positions()
-    now = points + (offsets(name) if name else 0.0)
-    corners = now[face.grid.triangles]
+    points = model.positions()
+    now = points + (model.offsets(name) if name else 0.0)
+    corners = now[model.face.grid.triangles]
     turned = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] < -1e-9
-    before = points[face.grid.triangles]
+    before = points[model.face.grid.triangles]
     # The jaw's underside does look back.
     front = ((before[..., 2] > 0.15) & (before[..., 1] > 0.20)).all(1) | (before[..., 2] > 0.34).all(1)
     assert (turned & front).sum() <= 12
