@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import struct
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
+from avatars.maker.character import CHARACTERS
 from avatars.maker.expressions import TARGETS
 from avatars.maker.eyes import CLEARANCE, Eye
 from avatars.maker.face import Face
+from avatars.maker.face_surface import depth
 from avatars.maker.skeleton import CHIN, H
 from avatars.maker.vrm import build
 from idol.avatar import Avatar, load_avatar
@@ -295,3 +299,85 @@ def test_the_skin_in_front_does_not_fold(face: Face, name: str) -> None:
     # The jaw's underside does look back.
     front = ((before[..., 2] > 0.15) & (before[..., 1] > 0.20)).all(1) | (before[..., 2] > 0.34).all(1)
     assert (turned & front).sum() <= 12
+
+
+WREN = FILE.with_name("wren.vrm")
+
+
+def test_maker_makes_the_second_committed_character() -> None:
+    """Same program, other description: hair, outfit, colours and eyes."""
+    new, old = build(CHARACTERS["wren"]), WREN.read_bytes()
+    for key in ("nodes", "extensions", "materials", "meshes"):
+        assert chunks(new)[0][key] == chunks(old)[0][key], key
+    for mesh in chunks(new)[0]["meshes"]:
+        for primitive in mesh["primitives"]:
+            a, b = (values(data, primitive["attributes"]["POSITION"]).astype(float) for data in (new, old))
+            assert np.abs(a - b).max() <= 5e-6
+    assert chunks(new)[0]["extensions"]["VRMC_vrm"]["meta"]["name"] == "Wren"
+
+
+@pytest.fixture(scope="module", params=[FILE, WREN], ids=["default", "wren"])
+def either(request: pytest.FixtureRequest) -> Avatar:
+    return load_avatar(request.param)
+
+
+def test_budget_of_either_character(either: Avatar) -> None:
+    triangles = sum(len(p.indices) // 3 for p in either.data.primitives)
+    assert 30_000 <= triangles <= 60_000
+    outlined = sum(either.data.materials[p.material].outline_mode != "none" for p in either.data.primitives)
+    assert len(either.data.primitives) + outlined <= 12
+    assert all(m.alpha_mode != "blend" for m in either.data.materials)
+
+
+@pytest.mark.parametrize("path", [FILE, WREN], ids=["default", "wren"])
+def test_file_is_small_and_carries_a_thumbnail(path: Path) -> None:
+    data = path.read_bytes()
+    assert len(data) <= 5e6
+    document, binary = chunks(data)
+    meta = document["extensions"]["VRMC_vrm"]["meta"]
+    view = document["bufferViews"][document["images"][meta["thumbnailImage"]]["bufferView"]]
+    with Image.open(io.BytesIO(binary[view["byteOffset"] : view["byteOffset"] + view["byteLength"]])) as picture:
+        assert picture.width == picture.height and 128 <= picture.width <= 512
+        assert len(picture.convert("RGB").getcolors(1 << 20) or ()) > 1000
+    assert meta["otherLicenseUrl"] == "https://creativecommons.org/publicdomain/zero/1.0/"
+
+
+def test_nothing_stands_out_as_a_spike(either: Avatar) -> None:
+    """No triangle is long and lies far from its neighbours: all edges are short against the figure."""
+    for primitive in either.data.primitives:
+        corners = primitive.positions[primitive.indices.reshape(-1, 3)]
+        longest = np.linalg.norm(corners - np.roll(corners, 1, 1), axis=2).max()
+        assert longest < 0.125, either.data.materials[primitive.material].name
+
+
+def test_springs_hold_hair_skirt_and_bows(either: Avatar) -> None:
+    names = [spring.name for spring in either.data.springs]
+    for part in ("hairSide", "hairBack", "skirt"):
+        assert sum(name.startswith(part) for name in names) >= 2, part
+    for spring in either.data.springs:
+        assert 3 <= len(spring.joints) <= 6, spring.name
+
+
+def test_hair_stays_out_of_the_face_through_a_quick_turn(either: Avatar) -> None:
+    """Head shaken at about 2 Hz: springs stay finite and no lock's swinging point ends up within the face."""
+    hair = next(p for p in either.data.primitives if either.data.materials[p.material].name == "Hair")
+    points = np.concatenate([hair.positions, np.ones((len(hair.positions), 1))], 1)
+    head = either.data.human_bones["head"]
+    inside = 0
+    for frame in range(90):
+        yaw = 0.5 * np.sin(frame / 60 * 2 * np.pi * 2.0) * min(frame / 15, 1.0)
+        either.update(FacePose(np.zeros(52, np.float32), head=(float(yaw), 0.0, 0.0)), 1 / 60)
+        if frame % 9:
+            continue
+        world = either.skeleton.world
+        palette = world[either.data.palette_nodes] @ either.data.palette_inverse.astype(float)
+        moved = sum(
+            hair.weights[:, k : k + 1] * np.einsum("vij,vj->vi", palette[hair.joints[:, k], :3], points)
+            for k in range(4)
+        )
+        assert np.isfinite(moved).all()
+        local = np.linalg.inv(world[head]) @ np.concatenate([moved, np.ones((len(moved), 1))], 1).T
+        x, y, z = (local[:3].T + either.skeleton.rest_world[head, :3, 3] - [0, CHIN, 0]).T / H
+        face = (np.abs(x) < 0.28) & (y > 0.10) & (y < 0.55) & (z > 0.10)
+        inside = max(inside, int((z[face] < depth(x[face], y[face]) - 0.01).sum()))
+    assert inside == 0
