@@ -1,1 +1,1 @@
-"""The default idol (``default.vrm``) and the program that makes her (``maker``)."""
+"""The default idol (``default.vrm``), another (``wren.vrm``) and the program that makes them (``maker``)."""

@@ -95,7 +95,7 @@ MIRA = Character(
             "accent": (((0, "#ff9fc4"), (1.0, "#ff8fbd")), ((0, "#d46aa2"), (1.0, "#d46aa2"))),
         },
         outline="#7c6694",
-        rim="#20182c",
+        rim="#000000",
     ),
     eyes=EyePaint(
         iris=((-1.0, "#231a56"), (-0.5, "#3a2f94"), (0.0, "#3f6bd4"), (0.45, "#4fbdea"), (1.0, "#a4fff2")),
@@ -148,7 +148,7 @@ WREN = Character(
             "accent": (((0, "#6fe5c2"), (1.0, "#93f5d8")), ((0, "#3fa38d"), (1.0, "#4cb59d"))),
         },
         outline="#6e7c88",
-        rim="#10302c",
+        rim="#000000",
     ),
     eyes=EyePaint(
         iris=((-1.0, "#4a1d10"), (-0.5, "#8a3b16"), (0.0, "#dd7f22"), (0.45, "#ffbf4a"), (1.0, "#fff2a6")),

@@ -37,10 +37,10 @@ def bodice(low: float = 0.915, off: float = 0.006) -> Part:
     y = np.array([low, 0.93, 0.945, 0.96, 0.98, 1.0, 1.025, 1.05, 1.07, 1.088, 1.105, 1.125, 1.15, 1.175, 1.195, 1.21,
                   1.224, 1.236, 1.246])  # fmt: skip
     y = np.concatenate([[low], y[y > low + 0.004]])
-    theta = np.linspace(-np.pi, np.pi, 49)
+    theta = np.linspace(-np.pi, np.pi, 41)
     points = torso(theta[None], y[:, None], off).reshape(-1, 3)
     u, v = np.meshgrid(0.5 + theta / (2 * np.pi), (1.25 - y) / 0.34)
-    return Part(points, grid(len(y), 49), region("bodice", u.ravel(), v.ravel()), torso_weights(points))
+    return Part(points, grid(len(y), 41), region("bodice", u.ravel(), v.ravel()), torso_weights(points))
 
 
 def button(at: F64, radius: float, colour: str = "gold") -> Part:
@@ -62,8 +62,8 @@ def puff_sleeve(cuff: str, trim: str) -> list[Part]:
     """Her left one: gathered at the shoulder and above a cuff."""
     x = SHOULDER_X + np.array([-0.034, -0.030, -0.018, 0.0, 0.020, 0.042, 0.064, 0.082, 0.093, 0.098])
     r = np.array([0.010, 0.026, 0.041, 0.053, 0.0615, 0.0640, 0.0590, 0.0490, 0.0400, 0.0375])
-    x, r = spline(np.stack([x, r], 1), 17).T
-    points, tri, uv = tube(arm_path(x), np.stack([r, r], 1), 52)
+    x, r = spline(np.stack([x, r], 1), 13).T
+    points, tri, uv = tube(arm_path(x), np.stack([r, r], 1), 36)
     wave = np.cos(uv[:, 0] * 2 * np.pi * 13) + 0.6 * np.cos(uv[:, 0] * 2 * np.pi * 8 + 1.0)
     fold = wave * 0.0022 * smooth(uv[:, 1], 0.20, 0.7) * smooth(uv[:, 1], 1.0, 0.85)
     points = points + unit(points - arm_path(points[:, 0])) * fold[:, None]
@@ -112,7 +112,7 @@ def pleated_skirt(
         line = _skirt_points(np.full(3, angle), t, waist, hem, flare, turn)[np.arange(3), np.arange(3)]
         chains.append(Chain(f"skirt{k + 1}x", "hips", line, 1.6, 0.45, 0.05, 0.012, "skirt", ("legs",)))
     out.chains = chains
-    layers = [("skirt", 0.0, 1.0, 0.0, 10), *([(frill, 0.72, 1.050, -0.018, 5)] if frill else [])]
+    layers = [("skirt", 0.0, 1.0, 0.0, 7), *([(frill, 0.72, 1.050, -0.018, 3)] if frill else [])]
     for colour, start, end, off, rows in layers:
         t = np.linspace(start, end, rows)
         base = _skirt_points(theta, t, waist, hem, flare, turn)
@@ -166,12 +166,12 @@ def _skirt_weights(points: F64, chains: list[Chain], waist: float, hem: float) -
 def sock(top: float = 0.585, low: float = 0.10) -> Part:
     """A painted sock or legging on her left leg."""
     y = np.concatenate([np.linspace(low, 0.38, 8), np.linspace(0.395, 0.47, 6), np.linspace(0.50, top, 5)])
-    points, tri, uv = leg_tube(y, np.interp(y, [low, top - 0.03, top], [0.002, 0.002, 0.0035]), 24)
+    points, tri, uv = leg_tube(y, np.interp(y, [low, top - 0.03, top], [0.002, 0.002, 0.0035]), 18)
     return Part(points, tri, region("sock", uv[:, 0], (top - points[:, 1]) / (top - low)), leg_weights(points))
 
 
 def leg_ring(y: F64, off: F64, colour: str) -> Part:
-    points, tri, _ = leg_tube(y, off, 24)
+    points, tri, _ = leg_tube(y, off, 18)
     return cloth(points, tri, colour, leg_weights(points))
 
 
@@ -182,7 +182,7 @@ def boot(top: float = 0.262, cuff: str | None = "pink", heel: float = 0.030) -> 
     y = np.unique(np.minimum(y, top))[:-1] if top < 0.2 else y
     off = np.interp(y, [0.075, 0.10, 0.14, top - 0.02, top], [0.006, 0.007, 0.0065, 0.0075, 0.0095])
     off[-1] = 0.0005
-    points, tri, uv = leg_tube(y, off, 24)
+    points, tri, uv = leg_tube(y, off, 18)
     v = np.clip((top - points[:, 1]) / (top - 0.075), 0, 1) * 0.48
     out.append(Part(points, tri, region("boot", uv[:, 0], v), leg_weights(points)))
     if cuff:
@@ -197,12 +197,12 @@ def boot(top: float = 0.262, cuff: str | None = "pink", heel: float = 0.030) -> 
     wide = np.array([0.010, 0.0190, 0.0265, 0.0295, 0.0290, 0.0290, 0.0305, 0.0330, 0.0335, 0.0300, 0.0210, 0.0080])
     x = np.interp(z, [-0.05, 0.05, 0.12], [0.0650, 0.0690, 0.0705])
     path = np.stack([x, (high + floor) / 2, z], 1)
-    points, tri, uv = tube(path, np.stack([wide, (high - floor) / 2], 1), 22)
+    points, tri, uv = tube(path, np.stack([wide, (high - floor) / 2], 1), 16)
     foot = smooth(points[:, 2], 0.045, 0.090)
     weights = {"leftFoot": 1 - foot, "leftToes": foot}
     out.append(Part(points, tri, region("boot", uv[:, 0], 0.52 + 0.47 * uv[:, 1]), weights))
     under = np.stack([x, floor - 0.002, z], 1)
-    points, tri, _ = tube(under, np.stack([wide + 0.0012, np.full(len(z), 0.0065)], 1), 22)
+    points, tri, _ = tube(under, np.stack([wide + 0.0012, np.full(len(z), 0.0065)], 1), 14)
     points[:, 1] = np.maximum(points[:, 1], 0.0)
     foot = smooth(points[:, 2], 0.045, 0.090)
     out.append(cloth(points, tri, "sole", {"leftFoot": 1 - foot, "leftToes": foot}))
@@ -229,13 +229,13 @@ def bow(at: F64, size: float, bone: str, length: float = 1.35, turn: float = 0.0
         path = np.stack([sign * t, 0.10 * np.sin(np.pi * t * 0.8) + 0.10 * t, 0.07 * np.sin(np.pi * t)], 1)
         tall = np.interp(t, [0, 0.12, 0.35, 0.62, 0.82, 0.94, 1.0], [0.09, 0.16, 0.33, 0.45, 0.45, 0.36, 0.12])
         deep = np.interp(t, [0, 0.3, 0.7, 0.92, 1.0], [0.07, 0.17, 0.17, 0.10, 0.02])
-        points, tri, uv = tube(path, np.stack([tall, deep], 1), 18, up=(0, 0, 1))
+        points, tri, uv = tube(path, np.stack([tall, deep], 1), 14, up=(0, 0, 1))
         made.append((points, tri, np.stack([uv[:, 1], _edge(uv[:, 0])], 1), None))
         if length:
             path = np.stack([sign * (0.08 + 0.40 * t + 0.06 * np.sin(np.pi * 2 * t)), -length * t,
                              0.02 + 0.07 * np.sin(np.pi * 1.6 * t)], 1)  # fmt: skip
             wide = np.interp(t, [0, 0.25, 0.85, 1.0], [0.08, 0.15, 0.23, 0.245])
-            points, tri, uv = tube(path, np.stack([wide, np.full(12, 0.018)], 1), 12, up=(0, 0, 1))
+            points, tri, uv = tube(path, np.stack([wide, np.full(12, 0.018)], 1), 8, up=(0, 0, 1))
             # The end is cut to a notch.
             across = np.abs(np.cos(uv[:, 0] * 2 * np.pi))
             points[:, 1] += 0.17 * (1 - across) * (uv[:, 1] > 0.999)

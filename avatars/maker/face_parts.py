@@ -151,7 +151,7 @@ class Mouth:
         n = len(self.upper)
         u = np.linspace(-1, 1, n)
         for loop, thick, colour, lift in (
-            (self.upper, 0.0042 * (1 - 0.62 * u**2), "lip", 0.0035),
+            (self.upper, 0.0062 * (1 - 0.50 * u**2), "lip", 0.0035),
             (self.lower, 0.0030 * np.maximum(1 - 1.2 * u**2, 0.0), "lipSoft", 0.0022),
         ):
             centre = self.face.rest[loop]

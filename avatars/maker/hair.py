@@ -47,7 +47,7 @@ def fringe(spec: Locks = FRINGE, thin: Thin = (), strip: str = "plain") -> Piece
     hair = Pieces()
     for root, x, y, bow, width, layer in spec:
         guide = _bang(root, x, y, bow, layer)
-        hair.parts.append(lock(guide, width, 0.036, rows=18, root=0.86, full=0.36, taper=0.92, across=7, strip=strip))
+        hair.parts.append(lock(guide, width, 0.036, rows=14, root=0.86, full=0.36, taper=0.92, across=6, strip=strip))
     for root, x, y, bow, width in thin:
         hair.parts.append(lock(_bang(root, x, y, bow, 3.4, 60), width, 0.016, rows=11, root=0.1, full=0.5, across=5,
                                strip="accent" if strip == "short" else strip))  # fmt: skip
@@ -60,12 +60,12 @@ def sides() -> Pieces:
     main = np.array([on_skull(58, 48, 0.965), on_skull(70, 62, 1.02), on_skull(76, 84, 1.035), [0.425, 0.34, 0.150],
                      [0.392, 0.14, 0.205], [0.362, -0.06, 0.240], [0.385, -0.26, 0.232], [0.420, -0.44, 0.220],
                      [0.395, -0.60, 0.250]])  # fmt: skip
-    chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6, 8]]), 1.0, 0.4, 0.1, 0.015, "sides")
+    chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6, 8]]), 1.0, 0.4, 0.1, 0.020, "sides")
     hair.chains.append(chain)
-    hair.parts.append(lock(main, 0.165, 0.050, rows=22, full=0.50, taper=0.95, strip="short", chain=chain, across=7))
-    inner = main + np.array([-0.005, 0.0, -0.225])
-    inner[-3:] = [[0.385, -0.10, 0.02], [0.395, -0.22, 0.02], [0.370, -0.34, 0.04]]
-    hair.parts.append(lock(inner, 0.170, 0.045, rows=16, full=0.5, strip="short", chain=chain))
+    hair.parts.append(lock(main, 0.165, 0.050, rows=17, full=0.50, taper=0.95, strip="short", chain=chain, across=6))
+    inner = main + np.array([0.005, 0.0, -0.265])
+    inner[-3:] = [[0.395, -0.10, -0.02], [0.405, -0.22, -0.02], [0.380, -0.34, 0.00]]
+    hair.parts.append(lock(inner, 0.230, 0.045, rows=16, full=0.5, strip="short", chain=chain))
     thin = np.array([on_skull(66, 60, 1.0), [0.432, 0.44, 0.19], [0.402, 0.20, 0.262], [0.350, 0.02, 0.292],
                      [0.342, -0.12, 0.290], [0.368, -0.24, 0.275]])  # fmt: skip
     hair.parts.append(lock(thin, 0.058, 0.022, rows=15, root=0.5, strip="short", chain=chain, across=5))
@@ -98,13 +98,13 @@ def back() -> Pieces:
         chain = Chain(f"hairBackLeft{k + 1}x", "head", metres(main[[2, 3, 4, 5, 7]]), 1.2, 0.4, 0.1, 0.018, "back")
         hair.chains.append(chain)
         hair.parts.append(
-            lock(main, width, 0.060, rows=20, root=0.7, full=0.55, taper=0.85, strip="long", chain=chain, across=6)
+            lock(main, width, 0.060, rows=14, root=0.7, full=0.55, taper=0.85, strip="long", chain=chain, across=5)
         )
         fork = main.copy()
         fork[5:] += across * 0.09 + np.array([0.0, 0.10, 0.0])
         fork[7] += across * 0.06
         hair.parts.append(
-            lock(fork[2:] * 0.985, width * 0.55, 0.035, rows=14, root=0.8, full=0.5, strip="long", chain=chain,
+            lock(fork[2:] * 0.985, width * 0.55, 0.035, rows=10, root=0.8, full=0.5, strip="long", chain=chain,
                  across=5, span=(0.25, 1.0))
         )  # fmt: skip
     return hair
@@ -129,7 +129,7 @@ def tails() -> Pieces:
         guide = axis + away
         guide[-1] += np.array([0.05 * np.cos(turn * 2), 0.34 * ((k * 5) % count) / count, 0.06 * np.sin(turn)])
         hair.parts.append(
-            lock(guide, 0.205 if k % 3 else 0.170, 0.062, rows=25, root=0.26, full=0.50, taper=0.85, axis=axis,
+            lock(guide, 0.215 if k % 3 else 0.185, 0.062, rows=18, root=0.26, full=0.50, taper=0.85, axis=axis,
                  strip="long", chain=chain, roundness=0.5)
         )  # fmt: skip
     return hair
@@ -146,13 +146,16 @@ def ahoge() -> Pieces:
 
 
 def two_side_up() -> Pieces:
-    """Two tails high at the sides over long open hair."""
-    hair = Pieces([dome(EDGE)])
-    hair += fringe()
+    """Two tails high at the sides over long open hair; what is in front comes first, so that it hides the rest."""
+    hair = fringe()
     hair += ahoge()
-    for half in (sides(), back(), tails()):
+    for half in (sides(), tails()):
         hair += half
         hair += half.mirrored()
+    hair += Pieces([dome(EDGE)])
+    half = back()
+    hair += half
+    hair += half.mirrored()
     return hair
 
 
@@ -163,7 +166,7 @@ def bob_sides() -> Pieces:
                      [0.442, 0.16, 0.165], [0.410, 0.01, 0.205], [0.335, -0.095, 0.260]])  # fmt: skip
     chain = Chain("hairSideLeft", "head", metres(main[[2, 3, 4, 6]]), 1.2, 0.4, 0.05, 0.015, "sides")
     hair.chains.append(chain)
-    hair.parts.append(lock(main, 0.190, 0.055, rows=19, full=0.55, taper=0.80, strip="short", chain=chain, across=7))
+    hair.parts.append(lock(main, 0.190, 0.055, rows=14, full=0.55, taper=0.80, strip="short", chain=chain, across=6))
     inner = np.array([on_skull(74, 52, 0.955), on_skull(84, 72, 1.02), [0.440, 0.40, 0.030], [0.446, 0.20, 0.050],
                       [0.420, 0.03, 0.080], [0.345, -0.055, 0.120]])  # fmt: skip
     hair.parts.append(lock(inner, 0.240, 0.055, rows=17, full=0.6, taper=0.7, strip="short", chain=chain))

@@ -105,7 +105,7 @@ def lock(
 def dome(edge: ArrayLike, clumps: int = 17, depth: float = 0.012, scale: float = 1.0) -> Part:
     """The hair on the skull, one smooth surface, so that its ring of light is one clean band; it carries shallow
     furrows from the crown to the ``edge`` [(azimuth from the front, degrees down from the crown), ...]."""
-    around, down = 72, 15
+    around, down = 54, 12
     azimuth = np.linspace(-180, 180, around + 1)
     places = np.asarray(edge, np.float64)
     ends = np.interp(np.abs(azimuth), places[:, 0], places[:, 1])

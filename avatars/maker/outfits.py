@@ -34,14 +34,14 @@ COLLAR_START = Monotone((0.0, 1.128), (0.10, 1.138), (0.55, 1.205), (0.95, 1.238
 
 def sailor_collar() -> Part:
     """Open in a V at the front, broad over the shoulders and the back; its stripes are painted."""
-    theta = np.linspace(-np.pi, np.pi, 81)
+    theta = np.linspace(-np.pi, np.pi, 57)
     low, high = COLLAR_END(np.abs(theta)), COLLAR_START(np.abs(theta))
     t = np.array([0.0, 0.06, 0.16, 0.3, 0.45, 0.6, 0.75, 0.88, 0.97, 1.0, 1.0])
     y = high + (low - high) * t[:, None]
     off = np.array([0.008, 0.0125, 0.015, 0.0155, 0.0155, 0.0155, 0.0155, 0.016, 0.0165, 0.0145, 0.004])
     points = torso(theta[None], y, off[:, None]).reshape(-1, 3)
     u, v = np.meshgrid(0.5 + theta / (2 * np.pi), t)
-    part = Part(points, grid(len(t), 81, flip=True), region("collar", u.ravel(), v.ravel()), torso_weights(points))
+    part = Part(points, grid(len(t), 57, flip=True), region("collar", u.ravel(), v.ravel()), torso_weights(points))
     return facing(part, np.array([0.0, 1.12, -0.01]))
 
 

@@ -25,7 +25,7 @@ from avatars.maker.skeleton import H, human_bones
 from avatars.maker.thumbnail import Layer, draw, tones
 
 META = {
-    "name": "Mira", "version": "1.0", "authors": ["The Idol project"], "licenseUrl": "https://vrm.dev/licenses/1.0/",
+    "name": "Mira", "version": "1.0", "authors": ["Idol project"], "licenseUrl": "https://vrm.dev/licenses/1.0/",
     "copyrightInformation": "Dedicated to the public domain under CC0 1.0.",
     "otherLicenseUrl": "https://creativecommons.org/publicdomain/zero/1.0/",
     "avatarPermission": "everyone", "commercialUsage": "corporation", "creditNotation": "unnecessary",
@@ -132,6 +132,7 @@ def build(who: Character = MIRA) -> bytes:
 
     writer = GlbWriter()
     document = writer.document
+    document["asset"]["extras"] = {"title": who.title}
     document["samplers"] = [{"magFilter": 9729, "minFilter": 9987, "wrapS": 33071, "wrapT": 33071}]
     pictures = {
         "skin": paint.skin(who, False), "skinShade": paint.skin(who, True), "features": paint.features(who),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import struct
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from avatars.maker.character import CHARACTERS, Character
 from avatars.maker.expressions import TARGETS
 from avatars.maker.eyes import CLEARANCE, Eye
 from avatars.maker.face import Face
+from avatars.maker.face_surface import depth
 from avatars.maker.skeleton import CHIN, H
 from avatars.maker.vrm import build
 from idol.avatar import Avatar, load_avatar
@@ -127,10 +130,8 @@ def test_loads_without_a_warning(idol: Avatar) -> None:
     assert idol.data.stats.springs >= 8
 
 
-def test_size_and_draw_calls(model: Model, idol: Avatar) -> None:
+def test_file_is_small(model: Model) -> None:
     assert 2e6 < len(model.data) < 5e6
-    outlined = sum(idol.data.materials[p.material].outline_mode != "none" for p in idol.data.primitives)
-    assert len(idol.data.primitives) + outlined <= 14
 
 
 def test_licence_lets_everyone_do_everything(idol: Avatar) -> None:
@@ -300,3 +301,63 @@ def test_the_skin_in_front_does_not_fold(model: Model, name: str) -> None:
     # The jaw's underside does look back.
     front = ((before[..., 2] > 0.15) & (before[..., 1] > 0.20)).all(1) | (before[..., 2] > 0.34).all(1)
     assert (turned & front).sum() <= 12
+
+
+def test_budget(idol: Avatar) -> None:
+    triangles = sum(len(p.indices) // 3 for p in idol.data.primitives)
+    assert 30_000 <= triangles <= 60_000
+    outlined = sum(idol.data.materials[p.material].outline_mode != "none" for p in idol.data.primitives)
+    assert len(idol.data.primitives) + outlined <= 12
+    assert all(m.alpha_mode != "BLEND" for m in idol.data.materials)
+
+
+def test_file_carries_a_thumbnail(model: Model) -> None:
+    document, binary = chunks(model.data)
+    meta = document["extensions"]["VRMC_vrm"]["meta"]
+    view = document["bufferViews"][document["images"][meta["thumbnailImage"]]["bufferView"]]
+    with Image.open(io.BytesIO(binary[view["byteOffset"] : view["byteOffset"] + view["byteLength"]])) as picture:
+        assert picture.width == picture.height and 128 <= picture.width <= 512
+        assert len(picture.convert("RGB").getcolors(1 << 20) or ()) > 1000
+    assert meta["otherLicenseUrl"] == "https://creativecommons.org/publicdomain/zero/1.0/"
+
+
+def test_nothing_stands_out_as_a_spike(idol: Avatar) -> None:
+    """No triangle is long and lies far from its neighbours: all edges are short against the figure."""
+    for primitive in idol.data.primitives:
+        corners = primitive.positions[primitive.indices.reshape(-1, 3)]
+        longest = np.linalg.norm(corners - np.roll(corners, 1, 1), axis=2).max()
+        assert longest < 0.125, idol.data.materials[primitive.material].name
+
+
+def test_springs_hold_hair_skirt_and_bows(idol: Avatar) -> None:
+    names = [spring.name for spring in idol.data.springs]
+    for part in ("hairSide", "hairBack", "skirt"):
+        assert sum(name.startswith(part) for name in names) >= 2, part
+    for spring in idol.data.springs:
+        assert 3 <= len(spring.joints) <= 6, spring.name
+
+
+def test_hair_stays_out_of_the_face_through_a_quick_turn(model: Model) -> None:
+    """Head shaken at about 2 Hz: springs stay finite and no lock's swinging point ends up within the face."""
+    idol = load_avatar(model.path)
+    hair = next(p for p in idol.data.primitives if idol.data.materials[p.material].name == "Hair")
+    points = np.concatenate([hair.positions, np.ones((len(hair.positions), 1))], 1)
+    head = idol.data.human_bones["head"]
+    inside = 0
+    for frame in range(90):
+        yaw = 0.5 * np.sin(frame / 60 * 2 * np.pi * 2.0) * min(frame / 15, 1.0)
+        idol.update(FacePose(np.zeros(52, np.float32), head=(float(yaw), 0.0, 0.0)), 1 / 60)
+        if frame % 9:
+            continue
+        world = idol.skeleton.world
+        palette = world[idol.data.palette_nodes] @ idol.data.palette_inverse.astype(float)
+        moved = sum(
+            hair.weights[:, k : k + 1] * np.einsum("vij,vj->vi", palette[hair.joints[:, k], :3], points)
+            for k in range(4)
+        )
+        assert np.isfinite(moved).all()
+        local = np.linalg.inv(world[head]) @ np.concatenate([moved, np.ones((len(moved), 1))], 1).T
+        x, y, z = (local[:3].T + idol.skeleton.rest_world[head, :3, 3] - [0, CHIN, 0]).T / H
+        face = (np.abs(x) < 0.28) & (y > 0.10) & (y < 0.55) & (z > 0.10)
+        inside = max(inside, int((z[face] < depth(x[face], y[face]) - 0.01).sum()))
+    assert inside == 0
