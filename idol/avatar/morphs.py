@@ -1,7 +1,8 @@
 """Morph targets blended on the CPU: only vertices that some morph moves, only morphs that are up.
 
-Moved vertices of a primitive get slots sorted by height, so that a morph of the mouth covers one short run of slots and
-costs one multiply-add over that run. The renderer uploads the blended run, never the targets.
+Moved vertices of a primitive get slots sorted by height and are blended in bands of slots: a band keeps the offsets of
+the morphs that reach into it, and costs one product of their weights with these, where any of the weights has changed.
+The renderer uploads the blended offsets, never the targets.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from idol.avatar.model import Primitive
 
 SMALLEST = 1e-3
 """A weight below this moves nothing that a pixel could show."""
+_BAND = 192
+"""Slots of a band: small enough that a blink leaves the mouth's alone, large enough that calls do not count."""
 
 
 class MorphBlend:
@@ -30,34 +33,45 @@ class MorphBlend:
         self.slots = np.full(count, -1, np.int32)
         self.slots[live] = np.arange(len(live), dtype=np.int32)
         self.offsets = np.zeros((len(live), 8), np.float32)
-        self._runs: list[tuple[int, int, NDArray[np.float32]] | None] = []
-        for target in primitive.targets:
-            places = self.slots[target.vertices]
-            if not len(places):
-                self._runs.append(None)
-                continue
-            first, last = int(places.min()), int(places.max()) + 1
-            run = np.zeros((last - first, 8), np.float32)
-            run[places - first, 0:3] = target.positions
-            run[places - first, 4:7] = target.normals
-            self._runs.append((first, last, run))
         self.revision = 0
         """Counts up whenever ``offsets`` change."""
-        self._scratch = np.zeros_like(self.offsets)
         self._last = np.zeros(len(primitive.targets))
+        self._blended = np.zeros((len(live), 6), np.float32)
+        self._bands = _bands(primitive, self.slots, len(live))
 
     def blend(self, weights: NDArray[np.float64]) -> bool:
         """Blend for ``weights`` (targets,). False when nothing has changed since the last call."""
-        if not len(self.offsets) or np.abs(weights - self._last).max(initial=0.0) < SMALLEST:
+        changed = np.abs(weights - self._last) >= SMALLEST
+        if not len(self.offsets) or not changed.any():
             return False
-        self._last[:] = weights
+        self._last[changed] = weights[changed]
         self.revision += 1
-        self.offsets[:] = 0.0
-        for i in np.flatnonzero(np.abs(weights) >= SMALLEST):
-            held = self._runs[i]
-            if held is not None:
-                first, last, run = held
-                part = self._scratch[: last - first]
-                np.multiply(run, np.float32(weights[i]), out=part)
-                self.offsets[first:last] += part
+        used = np.where(np.abs(self._last) >= SMALLEST, self._last, 0.0).astype(np.float32)
+        for first, last, morphs, block in self._bands:
+            if changed[morphs].any():
+                np.dot(used[morphs], block, out=self._blended[first:last].reshape(-1))
+        self.offsets[:, 0:3] = self._blended[:, 0:3]
+        self.offsets[:, 4:7] = self._blended[:, 3:6]
         return True
+
+
+def _bands(
+    primitive: Primitive, slots: NDArray[np.int32], count: int
+) -> list[tuple[int, int, NDArray[np.int64], NDArray[np.float32]]]:
+    """First slot, one past the last, the morphs (M,) that move one of these, and their offsets (M, slots * 6)."""
+    starts = range(0, count, _BAND)
+    reaching: list[list[int]] = [[] for _ in starts]
+    places = [slots[target.vertices] for target in primitive.targets]
+    for i, found in enumerate(places):
+        for band in np.unique(found // _BAND).tolist():
+            reaching[band].append(i)
+    out = []
+    for first, morphs in zip(starts, reaching, strict=True):
+        last = min(first + _BAND, count)
+        block = np.zeros((len(morphs), last - first, 6), np.float32)
+        for row, i in enumerate(morphs):
+            target, within = primitive.targets[i], (places[i] >= first) & (places[i] < last)
+            block[row, places[i][within] - first, 0:3] = target.positions[within]
+            block[row, places[i][within] - first, 3:6] = target.normals[within]
+        out.append((first, last, np.asarray(morphs, np.int64), block.reshape(len(morphs), -1)))
+    return out
