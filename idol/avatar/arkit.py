@@ -18,9 +18,11 @@ ENOUGH_NAMES = 12
 """A model with at least this many of the mouth's ARKit shapes is driven by them; below it, by visemes."""
 
 MOUTH_NAMES = tuple(name for name in ARKIT_NAMES if name.startswith(("jaw", "mouth", "tongue", "cheekPuff")))
+BLINK_NAMES = ("eyeBlinkLeft", "eyeBlinkRight")
+LOOK_NAMES = tuple(name for name in ARKIT_NAMES if name.startswith("eyeLook"))
 MOUTH_INDEX = np.asarray([ARKIT_INDEX[name] for name in MOUTH_NAMES])
-LOOK_INDEX = np.asarray([ARKIT_INDEX[name] for name in ARKIT_NAMES if name.startswith("eyeLook")])
-BLINK_INDEX = np.asarray([ARKIT_INDEX["eyeBlinkLeft"], ARKIT_INDEX["eyeBlinkRight"]])
+LOOK_INDEX = np.asarray([ARKIT_INDEX[name] for name in LOOK_NAMES])
+BLINK_INDEX = np.asarray([ARKIT_INDEX[name] for name in BLINK_NAMES])
 
 _SPLIT = {
     "cheekpuffleft": "cheekPuff", "cheekpuffright": "cheekPuff",

@@ -214,7 +214,7 @@ class Avatar:
             asked[i] = max(asked[i], held if held > 0.004 else 0.0)
 
     def _morph(self, weights: NDArray[np.float64], direct: NDArray[np.float32], left: dict[str, float]) -> None:
-        total = self.expressions.default + weights @ self.expressions.matrix
+        total = self.expressions.morphs(weights)
         if self._direct_morphs.size:
             values = direct[self._direct_shapes].astype(np.float64)
             # VRM leaves overrides of custom shapes open; a blocked mouth or blink must hold for these as well.
@@ -223,7 +223,7 @@ class Avatar:
             if left["blink"] < 1.0:
                 values = np.where(self._direct_is_blink, values * left["blink"], values)
             np.add.at(total, self._direct_morphs, values)
-        self.morph_weights = np.clip(total, -1.0, 1.0)
+        self.morph_weights = self.expressions.bounded(total)
 
     # At load
 

@@ -53,6 +53,8 @@ class Material:
     normal_texture: TextureUse | None = None
     normal_scale: float = 1.0
     emissive: tuple[float, ...] = (0.0, 0.0, 0.0)
+    """``emissive_strength`` is in it already; an expression's target is without."""
+    emissive_strength: float = 1.0
     emissive_texture: TextureUse | None = None
     metallic: float = 0.0
     roughness: float = 1.0
