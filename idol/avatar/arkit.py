@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES
 
 VISEMES = ("aa", "ih", "ou", "ee", "oh")
+OCULUS = tuple(f"viseme_{name}" for name in "sil PP FF TH DD kk CH SS nn RR aa E I O U".split())
+"""The fifteen visemes of Oculus LipSync, in its order and in Ready Player Me's spelling."""
 ENOUGH_NAMES = 12
 """A model with at least this many of the mouth's ARKit shapes is driven by them; below it, by visemes."""
 
@@ -79,39 +81,68 @@ def visemes(weights: NDArray[np.float32]) -> NDArray[np.float64]:
     What must hold on any model: lips that meet in ARKit (p, b, m: mouthClose as wide as jawOpen, or both lips rolled or
     pressed) give all zeros, because VRM's visemes only open. Openness picks the size, rounding and spreading the shape.
     """
-    w = weights
-    jaw, close = float(w[17]), float(w[18])
-    funnel, pucker = float(w[19]), float(w[20])
-    spread = 0.5 * float(w[29] + w[30]) + 0.25 * float(w[27] + w[28]) + 0.15 * float(w[23] + w[24])
-    roll_lower, roll_upper = float(w[31]), float(w[32])
-    press = 0.5 * float(w[35] + w[36])
-    bared = 0.5 * max(float(w[37] + w[38]), float(w[39] + w[40]))
+    return np.asarray(_open_shapes(weights.tolist()))
+
+
+def _closed_lips(w: list[float]) -> float:
+    """How far the lips meet, 0 to 1. Smoothing of the frames can leave a trace of jaw in the middle of a closure:
+    near-closed counts as closed."""
+    jaw, close = w[17], w[18]
+    return max(
+        _ramp(close, 0.5 * jaw, 0.9 * jaw) if close > 0.02 else 0.0,
+        _ramp(min(w[31], w[32]), 0.12, 0.30),
+        _ramp(0.5 * (w[35] + w[36]), 0.15, 0.40),
+    )
+
+
+def _open_shapes(w: list[float]) -> list[float]:
+    gap = max(w[17] - w[18], 0.0)
+    funnel, pucker = w[19], w[20]
+    spread = 0.5 * (w[29] + w[30]) + 0.25 * (w[27] + w[28]) + 0.15 * (w[23] + w[24])
+    bared = 0.5 * max(w[37] + w[38], w[39] + w[40])
     rounding = min(max(funnel, pucker, 0.6 * (funnel + pucker)), 1.0)
-    gap = max(jaw - close, 0.0)
-    opening = min(1.5 * gap, 1.0)
-    size = min(max(opening, 0.85 * rounding, 0.55 * spread, 0.35 * bared), 1.0)
+    wide = min(spread * 1.4, 1.0) * (1.0 - rounding)
+    # A spoken vowel opens the jaw by a quarter to a half, an "aa" drawn for that is nearly whole.
+    opening = min(1.7 * gap, 1.0)
+    size = min(max(opening, 0.85 * rounding, 0.8 * wide, 0.35 * bared), 1.0)
     # Without an open jaw there is nothing to close, so a smile at rest must not open the mouth: jaw or lips must part.
     if gap < 0.02 and rounding < 0.15 and bared < 0.05:
         size *= gap / 0.02
-    # Smoothing of the frames can leave a trace of jaw in the middle of a closure: near-closed counts as closed.
-    closed = max(
-        _ramp(close, 0.5 * jaw, 0.9 * jaw) if close > 0.02 else 0.0,
-        _ramp(min(roll_lower, roll_upper), 0.12, 0.30),
-        _ramp(press, 0.15, 0.40),
-        0.6 * _ramp(roll_lower, 0.25, 0.60),
+    size *= 1.0 - max(_closed_lips(w), 0.6 * _ramp(w[31], 0.25, 0.60))
+    near = 1.0 - opening
+    shares = (
+        opening * (1.0 - rounding) * (1.0 - 0.8 * wide) + 1e-4,
+        wide * near * 0.8 + 0.15 * (1.0 - rounding) * near,
+        rounding * near,
+        wide * (0.3 + 0.7 * opening),
+        rounding * (0.15 + 0.85 * opening),
     )
-    size *= 1.0 - closed
-    wide = min(spread * 1.4, 1.0) * (1.0 - rounding)
-    shares = np.asarray(
-        [
-            opening * (1.0 - rounding) * (1.0 - 0.8 * wide) + 1e-4,
-            wide * (1.0 - opening) * 0.8 + 0.15 * (1.0 - rounding) * (1.0 - opening),
-            rounding * (1.0 - opening),
-            wide * (0.3 + 0.7 * opening),
-            rounding * (0.15 + 0.85 * opening),
-        ]
-    )
-    out: NDArray[np.float64] = shares / shares.sum() * size
+    scale = size / sum(shares)
+    return [share * scale for share in shares]
+
+
+def oculus(weights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Weights of the fifteen ``OCULUS`` visemes from the 52.
+
+    What lips show is told apart: closed (PP), lower lip to teeth (FF), teeth (SS), a small ring (CH), the tongue (TH)
+    and five vowels. DD, kk, nn and RR differ inside the mouth, of which the 52 say nothing; their jaw is a vowel's.
+    """
+    w = weights.tolist()
+    gap = max(w[17] - w[18], 0.0)
+    closed = _closed_lips(w)
+    free = 1.0 - closed
+    teeth = free * _ramp(w[31], 0.25, 0.55) * (1.0 - _ramp(w[32], 0.12, 0.30))
+    tongue = free * _ramp(w[51], 0.02, 0.25)
+    ring = free * _ramp(w[19] - w[20], 0.0, 0.20) * (1.0 - _ramp(gap, 0.12, 0.25))
+    rounding = _ramp(max(w[19], w[20]), 0.1, 0.4)
+    hiss = free * _ramp(0.5 * (w[37] + w[38]), 0.10, 0.22) * (1.0 - _ramp(gap, 0.08, 0.18)) * (1.0 - rounding)
+    told = teeth + tongue + ring + hiss
+    scale = min(1.0, free / told) if told > 0.0 else 1.0
+    vowel = max(free - told, 0.0) / free if free > 0.0 else 0.0
+    aa, ih, ou, ee, oh = (value * vowel for value in _open_shapes(w))
+    out = np.zeros(15)
+    out[[1, 2, 3, 6, 7]] = closed, teeth * scale, tongue * scale, ring * scale, hiss * scale
+    out[10:] = aa, ee, ih, oh, ou
     return out
 
 
