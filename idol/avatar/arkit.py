@@ -1,6 +1,7 @@
 """The 52 ARKit weights on a model: which morph or expression each name finds, and what to do when there are none.
 
-Names match whatever the habit: ``jawOpen``, ``JawOpen``, ``jaw_open``, ``eyeBlink_L``, ``blendShape1.eyeBlinkLeft``.
+Names match whatever the habit: ``jawOpen``, ``JawOpen``, ``jaw_open``, ``eyeBlink_L``, ``blendShape1.eyeBlinkLeft``,
+and VRCFaceTracking's Unified Expressions where they mean the same: ``MouthClosed``, ``LipPuckerUpperLeft``.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ from numpy.typing import NDArray
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES
 
 VISEMES = ("aa", "ih", "ou", "ee", "oh")
-OCULUS = tuple(f"viseme_{name}" for name in "sil PP FF TH DD kk CH SS nn RR aa E I O U".split())
+OCULUS = (
+    "viseme_sil", "viseme_PP", "viseme_FF", "viseme_TH", "viseme_DD", "viseme_kk", "viseme_CH", "viseme_SS",
+    "viseme_nn", "viseme_RR", "viseme_aa", "viseme_E", "viseme_I", "viseme_O", "viseme_U",
+)  # fmt: skip
 """The fifteen visemes of Oculus LipSync, in its order and in Ready Player Me's spelling."""
 ENOUGH_NAMES = 12
 """A model with at least this many of the mouth's ARKit shapes is driven by them; below it, by visemes."""
+ENOUGH_VISEMES = 10
+"""With at least this many of ``OCULUS`` these are used; below it, the five vowels."""
 
 MOUTH_NAMES = tuple(name for name in ARKIT_NAMES if name.startswith(("jaw", "mouth", "tongue", "cheekPuff")))
 BLINK_NAMES = ("eyeBlinkLeft", "eyeBlinkRight")
@@ -26,11 +32,42 @@ MOUTH_INDEX = np.asarray([ARKIT_INDEX[name] for name in MOUTH_NAMES])
 LOOK_INDEX = np.asarray([ARKIT_INDEX[name] for name in LOOK_NAMES])
 BLINK_INDEX = np.asarray([ARKIT_INDEX[name] for name in BLINK_NAMES])
 
-_SPLIT = {
-    "cheekpuffleft": "cheekPuff", "cheekpuffright": "cheekPuff",
-    "browinnerupleft": "browInnerUp", "browinnerupright": "browInnerUp",
-    "mouthfunnelupper": "mouthFunnel", "mouthfunnellower": "mouthFunnel",
+_WHOLE = {
+    "mouthclosed": "mouthClose", "lippucker": "mouthPucker", "lipfunnel": "mouthFunnel",
+    "lipsuckupper": "mouthRollUpper", "lipsucklower": "mouthRollLower",
+    "mouthraiserupper": "mouthShrugUpper", "mouthraiserlower": "mouthShrugLower",
+    **{
+        f"{theirs}{side.lower()}": f"{ours}{side}"
+        for side in ("Left", "Right")
+        for theirs, ours in (
+            ("eyeclosed", "eyeBlink"), ("mouthcornerpull", "mouthSmile"), ("mouthsad", "mouthFrown"),
+        )
+    },
 }  # fmt: skip
+"""Unified Expressions (VRCFaceTracking) that move what one ARKit shape moves."""
+_SIDES = {
+    "cheekpuff": "cheekPuff", "browinnerup": "browInnerUp", "lippucker": "mouthPucker", "lipfunnel": "mouthFunnel",
+    "lipsuckupper": "mouthRollUpper", "lipsucklower": "mouthRollLower",
+}  # fmt: skip
+_PARTS = {
+    **{f"{name}{side}": ours for name, ours in _SIDES.items() for side in ("left", "right")},
+    **{
+        f"{name}{lip}": ours
+        for name, ours in (
+            ("mouthfunnel", "mouthFunnel"), ("lippucker", "mouthPucker"), ("lipfunnel", "mouthFunnel"),
+        )
+        for lip in ("upper", "lower")
+    },
+    **{f"mouth{lip}{side.lower()}": f"mouth{side}" for lip in ("upper", "lower") for side in ("Left", "Right")},
+    **{f"brow{part}{side.lower()}": f"browDown{side}" for part in ("lowerer", "pinch") for side in ("Left", "Right")},
+}  # fmt: skip
+"""Shapes that move a half of what one ARKit shape moves: all of them are set."""
+_QUARTERS = {
+    f"{name}{lip}{side}": ours
+    for name, ours in (("lippucker", "mouthPucker"), ("lipfunnel", "mouthFunnel"))
+    for lip in ("upper", "lower")
+    for side in ("left", "right")
+}
 _PLAIN = {name.lower(): name for name in ARKIT_NAMES}
 
 
@@ -46,33 +83,42 @@ def plain_name(name: str) -> str:
     return plain
 
 
-def arkit_name(name: str) -> str | None:
-    """The ARKit name that ``name`` spells, or None."""
+def _spelled(name: str) -> tuple[str, int] | None:
+    """The ARKit name that ``name`` spells, and how far from it the spelling is."""
     plain = plain_name(name)
     for prefix in ("", "blendshape", "arkit", "bs"):
         if plain.startswith(prefix):
-            found = _PLAIN.get(plain.removeprefix(prefix)) or _SPLIT.get(plain.removeprefix(prefix))
-            if found is not None:
-                return found
+            for rank, table in enumerate((_PLAIN, _WHOLE, _PARTS, _QUARTERS)):
+                found = table.get(plain.removeprefix(prefix))
+                if found is not None:
+                    return found, 0 if name == found else rank + 1
     return None
 
 
+def arkit_name(name: str) -> str | None:
+    """The ARKit name that ``name`` spells, or None."""
+    found = _spelled(name)
+    return None if found is None else found[0]
+
+
 def match(names: Iterable[str]) -> dict[str, list[int]]:
-    """ARKit name to the positions in ``names`` that spell it. The exact spelling wins over the others."""
-    found: dict[str, list[int]] = {}
-    exact: set[str] = set()
+    """ARKit name to the positions in ``names`` that spell it.
+
+    Where a model has several spellings (its own ``JawOpen`` beside ``jawOpen``, a whole shape beside its halves), only
+    those nearest to ARKit's count: all of them together would move the face twice.
+    """
+    found: dict[str, tuple[int, list[int]]] = {}
     for i, name in enumerate(names):
-        known = arkit_name(name)
+        known = _spelled(name)
         if known is None:
             continue
-        if name == known:
-            if known not in exact:
-                found[known] = []
-            exact.add(known)
-        elif known in exact:
-            continue
-        found.setdefault(known, []).append(i)
-    return found
+        at, rank = known
+        best = found.get(at)
+        if best is None or rank < best[0]:
+            found[at] = (rank, [i])
+        elif rank == best[0] and rank > 0:
+            best[1].append(i)
+    return {name: places for name, (_, places) in found.items()}
 
 
 def visemes(weights: NDArray[np.float32]) -> NDArray[np.float64]:

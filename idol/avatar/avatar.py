@@ -175,9 +175,8 @@ class Avatar:
         for i, expression in self._by_expression:
             asked[expression] = max(asked[expression], float(face[i]))
         if not self._arkit_mouth:
-            for name, value in zip(arkit.VISEMES, arkit.visemes(face), strict=True):
-                if name in index:
-                    asked[index[name]] = value
+            values = arkit.oculus(face) if self._oculus else arkit.visemes(face)
+            asked[self._viseme_places] = values[self._visemes]
         if not self._has[arkit.BLINK_INDEX].all():
             self._ask_blink(asked, float(face[0]), float(face[7]))
         if not self.shows_arkit_brows:
@@ -248,9 +247,15 @@ class Avatar:
                     morphs.append(self.expressions.first[node] + place)
         self._direct_shapes = np.asarray(shapes, np.int64)
         self._direct_morphs = np.asarray(morphs, np.int64)
+        # As with what an expression moves, the weight asked for is the whole weight.
+        self.expressions.default[self._direct_morphs] = 0.0
         self._direct_is_mouth = np.isin(self._direct_shapes, arkit.MOUTH_INDEX)
         self._direct_is_blink = np.isin(self._direct_shapes, arkit.BLINK_INDEX)
         mouth = int(self._has[arkit.MOUTH_INDEX].sum())
+        self._oculus = sum(self.expressions.has(name) for name in arkit.OCULUS) >= arkit.ENOUGH_VISEMES
+        names = arkit.OCULUS if self._oculus else arkit.VISEMES
+        found = [(i, self.expressions.index[name]) for i, name in enumerate(names) if name in self.expressions.index]
+        self._visemes, self._viseme_places = np.asarray(found, np.int64).reshape(-1, 2).T
         self._arkit_mouth = mouth >= arkit.ENOUGH_NAMES and bool(self._has[ARKIT_INDEX["jawOpen"]])
         lips = np.zeros(self.expressions.morph_count, bool)
         for name in MOUTH:

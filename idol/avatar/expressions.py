@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from idol.avatar.arkit import BLINK_NAMES, LOOK_NAMES, MOUTH_NAMES, arkit_name
+from idol.avatar.arkit import BLINK_NAMES, LOOK_NAMES, MOUTH_NAMES, OCULUS, arkit_name
 from idol.avatar.model import AvatarData, Expression
 
 F64 = NDArray[np.float64]
 MOUTH = ("aa", "ih", "ou", "ee", "oh")
 BLINK = ("blink", "blinkLeft", "blinkRight")
 LOOK = ("lookUp", "lookDown", "lookLeft", "lookRight")
-_OVERRIDDEN = {"mouth": MOUTH, "blink": BLINK, "look_at": LOOK}
+_OVERRIDDEN = {"mouth": MOUTH + OCULUS, "blink": BLINK, "look_at": LOOK}
 """What each override acts on, beside custom expressions that are the same in ARKit's names (the specification leaves
 those to the program). An expression of a kind does not override its own kind."""
 _ARKIT = {"mouth": MOUTH_NAMES, "blink": BLINK_NAMES, "look_at": LOOK_NAMES}

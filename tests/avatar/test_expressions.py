@@ -1,4 +1,4 @@
-"""Expressions by value: material binds, morph weights at rest, overrides of custom shapes (VRMC_vrm 1.0, expressions)."""
+"""Expressions by value (VRMC_vrm 1.0): material binds, morph weights at rest, overrides of custom shapes."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ frames in which both lips meet; their number and order are those of the p, b and
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def faces(track: dict[str, Any]) -> NDArray[np.float32]:
 def between(track: dict[str, Any]) -> list[slice]:
     """The frames of what is spoken between two closures, without those next to them."""
     runs = track["closures"]
-    return [slice(a[1] + 1, b[0]) for a, b in zip(runs, runs[1:], strict=False)]
+    return [slice(a[1] + 1, b[0]) for a, b in pairwise(runs)]
 
 
 @every_track
