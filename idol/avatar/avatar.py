@@ -17,7 +17,7 @@ from idol.avatar.constraints import Constraints
 from idol.avatar.expressions import MOUTH, Expressions, MaterialChange
 from idol.avatar.framing import Framing, measure
 from idol.avatar.gaze import Gaze
-from idol.avatar.model import AvatarData
+from idol.avatar.model import AvatarData, LookAt
 from idol.avatar.morphs import MorphBlend
 from idol.avatar.posing import Poser
 from idol.avatar.rig import Rig
@@ -113,6 +113,19 @@ class Avatar:
         node = self.data.human_bones.get(bone)
         return None if node is None else self.skeleton.world[node, :3, 3].copy()
 
+    def gaze_at(self, point: NDArray[np.float64]) -> tuple[float, float]:
+        """The ``FacePose.gaze`` (yaw, pitch) with which she looks at ``point`` (world, metres), her head being where
+        the last update left it (VRMC_vrm 1.0, lookAt space)."""
+        node = self.data.human_bones.get("head")
+        if node is None:
+            x, y, z = np.asarray(point, np.float64) - self.framing.head
+        else:
+            offset = (self.data.look_at or LookAt()).offset_from_head
+            head = self.skeleton.world[node]
+            turn = head[:3, :3] @ np.linalg.inv(self.skeleton.rest_world[node, :3, :3])
+            x, y, z = np.linalg.solve(turn, point - (head @ [*offset, 1.0])[:3])
+        return math.atan2(x, z), math.atan2(y, math.hypot(x, z))
+
     # One frame
 
     def update(self, pose: FacePose, dt: float) -> None:
@@ -129,9 +142,11 @@ class Avatar:
             if name in self.expressions.index:
                 i = self.expressions.index[name]
                 asked[i] = min(asked[i] + weight, 1.0)
-        before, left = self.expressions.resolve(asked)
-        self.gaze.apply(gaze, self._poser, asked, left["look_at"])
-        weights, left = self.expressions.resolve(asked) if self.gaze.kind == "expression" else (before, left)
+        if self.gaze.kind == "expression":
+            self.gaze.apply(gaze, self._poser, asked, 1.0)
+        weights, left = self.expressions.resolve(asked)
+        if self.gaze.kind == "bone":
+            self.gaze.apply(gaze, self._poser, asked, left["look_at"])
         self.effective = weights
         self._morph(weights, direct, left)
         self.skeleton.solve()

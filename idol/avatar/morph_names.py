@@ -50,8 +50,9 @@ def plain_key(name: str) -> str:
 
 
 def add_named_expressions(data: AvatarData) -> None:
-    """Add to ``data`` what its own expressions leave out: the five vowels when none of them moves anything, the
-    blinks likewise, and on a model that is no VRM the moods. What the file says itself is never changed."""
+    """Add vowels, blinks and moods to a model that is no VRM. A VRM says itself which expressions it has."""
+    if data.vrm_version:
+        return
     keys = {
         node: [plain_key(name) for name in data.morph_names[mesh]]
         for node, mesh in data.mesh_of_node.items()
@@ -59,29 +60,18 @@ def add_named_expressions(data: AvatarData) -> None:
     }
     if not keys:
         return
-    mute = not _any_moves(data, _MOUTH)
-    groups = [_MOUTH] if mute else []
-    groups += [group for group in (_BLINK, *(() if data.vrm_version else (_MOOD,))) if not _any_moves(data, group)]
-    for group in groups:
+    for group in (_MOUTH, _BLINK, _MOOD):
         for name, wanted in group.items():
             found = next((key for key in wanted if any(key in names for names in keys.values())), None)
             if found is not None:
                 _add(data, name, found, keys)
-    if mute:
-        known = {key for names in keys.values() for key in names if key in _OCULUS}
-        if len(known) >= ENOUGH_VISEMES:
-            for key in sorted(known):
-                _add(data, _OCULUS[key], key, keys)
-
-
-def _any_moves(data: AvatarData, names: dict[str, tuple[str, ...]]) -> bool:
-    return any(name in data.expressions and data.expressions[name].bind_count for name in names)
+    known = {key for names in keys.values() for key in names if key in _OCULUS}
+    if len(known) >= ENOUGH_VISEMES:
+        for key in sorted(known):
+            _add(data, _OCULUS[key], key, keys)
 
 
 def _add(data: AvatarData, name: str, key: str, keys: dict[int, list[str]]) -> None:
-    item = data.expressions.get(name)
-    if item is not None and item.bind_count:
-        return
     data.expressions[name] = Expression(
         name=name,
         custom=name in OCULUS,
