@@ -17,7 +17,7 @@ from idol.avatar.constraints import Constraints
 from idol.avatar.expressions import MOUTH, Expressions, MaterialChange
 from idol.avatar.framing import Framing, measure
 from idol.avatar.gaze import Gaze
-from idol.avatar.model import AvatarData
+from idol.avatar.model import AvatarData, LookAt
 from idol.avatar.morphs import MorphBlend
 from idol.avatar.posing import Poser
 from idol.avatar.rig import Rig
@@ -113,6 +113,19 @@ class Avatar:
         node = self.data.human_bones.get(bone)
         return None if node is None else self.skeleton.world[node, :3, 3].copy()
 
+    def gaze_at(self, point: NDArray[np.float64]) -> tuple[float, float]:
+        """The ``FacePose.gaze`` (yaw, pitch) with which she looks at ``point`` (world, metres), her head being where
+        the last update left it (VRMC_vrm 1.0, lookAt space)."""
+        node = self.data.human_bones.get("head")
+        if node is None:
+            x, y, z = np.asarray(point, np.float64) - self.framing.head
+        else:
+            offset = (self.data.look_at or LookAt()).offset_from_head
+            head = self.skeleton.world[node]
+            turn = head[:3, :3] @ np.linalg.inv(self.skeleton.rest_world[node, :3, :3])
+            x, y, z = np.linalg.solve(turn, point - (head @ [*offset, 1.0])[:3])
+        return math.atan2(x, z), math.atan2(y, math.hypot(x, z))
+
     # One frame
 
     def update(self, pose: FacePose, dt: float) -> None:
@@ -129,9 +142,11 @@ class Avatar:
             if name in self.expressions.index:
                 i = self.expressions.index[name]
                 asked[i] = min(asked[i] + weight, 1.0)
-        before, left = self.expressions.resolve(asked)
-        self.gaze.apply(gaze, self._poser, asked, left["look_at"])
-        weights, left = self.expressions.resolve(asked) if self.gaze.kind == "expression" else (before, left)
+        if self.gaze.kind == "expression":
+            self.gaze.apply(gaze, self._poser, asked, 1.0)
+        weights, left = self.expressions.resolve(asked)
+        if self.gaze.kind == "bone":
+            self.gaze.apply(gaze, self._poser, asked, left["look_at"])
         self.effective = weights
         self._morph(weights, direct, left)
         self.skeleton.solve()
@@ -175,9 +190,8 @@ class Avatar:
         for i, expression in self._by_expression:
             asked[expression] = max(asked[expression], float(face[i]))
         if not self._arkit_mouth:
-            for name, value in zip(arkit.VISEMES, arkit.visemes(face), strict=True):
-                if name in index:
-                    asked[index[name]] = value
+            values = arkit.oculus(face) if self._oculus else arkit.visemes(face)
+            asked[self._viseme_places] = values[self._visemes]
         if not self._has[arkit.BLINK_INDEX].all():
             self._ask_blink(asked, float(face[0]), float(face[7]))
         if not self.shows_arkit_brows:
@@ -214,7 +228,7 @@ class Avatar:
             asked[i] = max(asked[i], held if held > 0.004 else 0.0)
 
     def _morph(self, weights: NDArray[np.float64], direct: NDArray[np.float32], left: dict[str, float]) -> None:
-        total = self.expressions.default + weights @ self.expressions.matrix
+        total = self.expressions.morphs(weights)
         if self._direct_morphs.size:
             values = direct[self._direct_shapes].astype(np.float64)
             # VRM leaves overrides of custom shapes open; a blocked mouth or blink must hold for these as well.
@@ -223,7 +237,7 @@ class Avatar:
             if left["blink"] < 1.0:
                 values = np.where(self._direct_is_blink, values * left["blink"], values)
             np.add.at(total, self._direct_morphs, values)
-        self.morph_weights = np.clip(total, -1.0, 1.0)
+        self.morph_weights = self.expressions.bounded(total)
 
     # At load
 
@@ -248,9 +262,15 @@ class Avatar:
                     morphs.append(self.expressions.first[node] + place)
         self._direct_shapes = np.asarray(shapes, np.int64)
         self._direct_morphs = np.asarray(morphs, np.int64)
+        # As with what an expression moves, the weight asked for is the whole weight.
+        self.expressions.default[self._direct_morphs] = 0.0
         self._direct_is_mouth = np.isin(self._direct_shapes, arkit.MOUTH_INDEX)
         self._direct_is_blink = np.isin(self._direct_shapes, arkit.BLINK_INDEX)
         mouth = int(self._has[arkit.MOUTH_INDEX].sum())
+        self._oculus = sum(self.expressions.has(name) for name in arkit.OCULUS) >= arkit.ENOUGH_VISEMES
+        names = arkit.OCULUS if self._oculus else arkit.VISEMES
+        found = [(i, self.expressions.index[name]) for i, name in enumerate(names) if name in self.expressions.index]
+        self._visemes, self._viseme_places = np.asarray(found, np.int64).reshape(-1, 2).T
         self._arkit_mouth = mouth >= arkit.ENOUGH_NAMES and bool(self._has[ARKIT_INDEX["jawOpen"]])
         lips = np.zeros(self.expressions.morph_count, bool)
         for name in MOUTH:

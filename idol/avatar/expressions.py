@@ -10,12 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idol.avatar.arkit import BLINK_NAMES, LOOK_NAMES, MOUTH_NAMES, OCULUS, arkit_name
 from idol.avatar.model import AvatarData, Expression
 
 F64 = NDArray[np.float64]
 MOUTH = ("aa", "ih", "ou", "ee", "oh")
 BLINK = ("blink", "blinkLeft", "blinkRight")
 LOOK = ("lookUp", "lookDown", "lookLeft", "lookRight")
+_OVERRIDDEN = {"mouth": MOUTH + OCULUS, "blink": BLINK, "look_at": LOOK}
+"""What each override acts on, beside custom expressions that are the same in ARKit's names (the specification leaves
+those to the program). An expression of a kind does not override its own kind."""
+_ARKIT = {"mouth": MOUTH_NAMES, "blink": BLINK_NAMES, "look_at": LOOK_NAMES}
 
 _FIELDS = {
     "color": ("base_color", 4), "shadeColor": ("shade_color", 3), "emissionColor": ("emissive", 3),
@@ -60,20 +65,28 @@ class Expressions:
         for node, values in data.default_weights.items():
             size = min(self.sizes[node], len(values))
             self.default[self.first[node] : self.first[node] + size] = values[:size]
+        self._low, self._high = np.minimum(self.default, -1.0), np.maximum(self.default, 1.0)
         self.matrix = np.zeros((len(self.items), total))
         for i, item in enumerate(self.items):
             for bind in item.morphs:
-                self.matrix[i, self.first[bind.node] + bind.index] += bind.weight
+                at = self.first[bind.node] + bind.index
+                self.matrix[i, at] += bind.weight
+                # What an expression moves starts from 0, not from the file's weight (VRMC_vrm, expression update).
+                self.default[at] = 0.0
         self._binary = np.asarray([item.is_binary for item in self.items], bool)
+        own = [arkit_name(item.name) if item.custom else None for item in self.items]
         self._groups = {
-            key: np.asarray([self.index[name] for name in names if name in self.index], np.int64)
-            for key, names in (("mouth", MOUTH), ("blink", BLINK), ("look_at", LOOK))
+            kind: np.asarray(
+                [i for i, name in enumerate(self.names) if name in _OVERRIDDEN[kind] or own[i] in _ARKIT[kind]],
+                np.int64,
+            )
+            for kind in _OVERRIDDEN
         }
         self._overriding = [
             (i, kind, getattr(item, f"override_{kind}"))
             for i, item in enumerate(self.items)
             for kind in ("mouth", "blink", "look_at")
-            if getattr(item, f"override_{kind}") != "none"
+            if getattr(item, f"override_{kind}") != "none" and i not in self._groups[kind]
         ]
         self._colored = [i for i, item in enumerate(self.items) if item.colors or item.uvs]
         self._materials = data.materials
@@ -97,10 +110,18 @@ class Expressions:
         for kind, group in self._groups.items():
             if left[kind] < 1.0 and len(group):
                 weights[group] *= left[kind]
-                # A binary expression stays whole or none.
-                binary = group[self._binary[group]]
-                weights[binary] = np.where(left[kind] > 0.0, np.sign(weights[binary]), 0.0)
+                # A binary expression is whole or none, and any override at all takes it away.
+                weights[group[self._binary[group]]] = 0.0
         return weights, left
+
+    def morphs(self, weights: F64) -> F64:
+        """Weights of all morphs for the effective ``weights``, not bounded yet."""
+        total: F64 = self.default + weights @ self.matrix
+        return total
+
+    def bounded(self, morphs: F64) -> F64:
+        """``morphs`` within -1 and 1, or what the file holds itself: shapes that meet must not tear the mesh."""
+        return np.clip(morphs, self._low, self._high)
 
     def changes(self, weights: F64) -> dict[int, MaterialChange]:
         """Materials that the effective ``weights`` change. A base that no expression touches is not in it."""

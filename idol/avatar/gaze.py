@@ -41,10 +41,14 @@ class Gaze:
         self._index = expressions.index
 
     def apply(self, gaze: tuple[float, float], poser: Poser, asked: NDArray[np.float64], left: float) -> None:
-        """Turn the bones, or raise the look expressions in ``asked``. ``left``: what overrideLookAt leaves (0..1)."""
-        yaw, pitch = (math.degrees(v) * left if math.isfinite(v) else 0.0 for v in gaze)
+        """Turn the bones, or raise the look expressions in ``asked``.
+
+        ``left``: what overrideLookAt leaves to the bones (0..1). The expressions are cut by ``Expressions.resolve``.
+        """
+        yaw, pitch = (math.degrees(v) if math.isfinite(v) else 0.0 for v in gaze)
         ranges = self._map
         if self.kind == "bone":
+            yaw, pitch = yaw * left, pitch * left
             up = ranges.vertical_up(pitch) if pitch >= 0 else -ranges.vertical_down(-pitch)
             outer, inner = ranges.horizontal_outer(abs(yaw)), ranges.horizontal_inner(abs(yaw))
             sign = math.copysign(1.0, yaw)

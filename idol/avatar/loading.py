@@ -10,6 +10,7 @@ from idol.avatar.container import Container, parse_container, read_container
 from idol.avatar.errors import AvatarError
 from idol.avatar.humanoid import guess_bones
 from idol.avatar.model import AvatarData
+from idol.avatar.morph_names import add_named_expressions
 from idol.avatar.scene import read_scene
 from idol.avatar.textures import fill_textures
 from idol.avatar.vrm0 import apply_vrm0
@@ -58,6 +59,7 @@ def read_avatar(container: Container, name: str) -> AvatarData:
     data.hidden_nodes = frozenset(node for node, kind in data.first_person.items() if kind == "firstPersonOnly")
     for primitive in data.primitives:
         primitive.drawn_third_person = primitive.node not in data.hidden_nodes
+    add_named_expressions(data)
     if not data.primitives:
         raise AvatarError(f"{name} holds nothing that can be drawn (no triangles).", "meshes")
     _check_size(data)

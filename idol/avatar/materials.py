@@ -61,14 +61,14 @@ def parse_material(item: Cursor, textures: int) -> Material:
             material.roughness = 1.0 - older.number("glossinessFactor", 1.0)
         if extensions.has("KHR_materials_unlit"):
             material.shading = "unlit"
-        strength = extensions.child("KHR_materials_emissive_strength")
-        if strength is not None:
-            factor = strength.number("emissiveStrength", 1.0)
-            material.emissive = tuple(value * factor for value in material.emissive)
-        brighter = extensions.child("VRMC_materials_hdr_emissiveMultiplier")
-        if brighter is not None:
-            factor = brighter.number("emissiveMultiplier", 1.0)
-            material.emissive = tuple(value * factor for value in material.emissive)
+        for key, factor in (
+            ("KHR_materials_emissive_strength", "emissiveStrength"),
+            ("VRMC_materials_hdr_emissiveMultiplier", "emissiveMultiplier"),
+        ):
+            strength = extensions.child(key)
+            if strength is not None:
+                material.emissive_strength *= strength.number(factor, 1.0)
+        material.emissive = tuple(value * material.emissive_strength for value in material.emissive)
         mtoon = extensions.child("VRMC_materials_mtoon")
         # VRM 0.x exporters list the extension without its content; an empty object says nothing.
         if mtoon is not None and mtoon.has("specVersion"):

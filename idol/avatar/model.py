@@ -6,6 +6,7 @@ Everything is in glTF's space after loading: metres, +Y up, the model faces +Z. 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -53,6 +54,8 @@ class Material:
     normal_texture: TextureUse | None = None
     normal_scale: float = 1.0
     emissive: tuple[float, ...] = (0.0, 0.0, 0.0)
+    """``emissive_strength`` is in it already; an expression's target is without."""
+    emissive_strength: float = 1.0
     emissive_texture: TextureUse | None = None
     metallic: float = 0.0
     roughness: float = 1.0
@@ -170,13 +173,31 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class RangeMap:
-    """Degrees of gaze in, degrees of eye (or expression weight) out: ``min(x, input_max) / input_max * output``."""
+    """Degrees of gaze in, degrees of eye (or expression weight) out: ``min(x, input_max) / input_max * output``.
+
+    ``curve``: VRM 0.x may bend the way from 0 to 1. Keys of (time, value, slope before, slope after), cubic between
+    them as UniVRM has it; empty for a straight line."""
 
     input_max: float = 90.0
     output: float = 10.0
+    curve: tuple[tuple[float, float, float, float], ...] = ()
 
     def __call__(self, degrees: float) -> float:
-        return min(max(degrees, 0.0), self.input_max) / max(self.input_max, 1e-3) * self.output
+        # An input_max of 0 means: all of it as soon as she looks aside at all.
+        share = min(max(degrees, 0.0) / max(self.input_max, 1e-3), 1.0)
+        return (self._bent(share) if self.curve else share) * self.output
+
+    def _bent(self, share: float) -> float:
+        if share <= self.curve[0][0]:
+            return self.curve[0][1]
+        for (t0, v0, _, m0), (t1, v1, m1, _) in pairwise(self.curve):
+            if share <= t1:
+                span = t1 - t0
+                u = (share - t0) / span
+                rest = 1.0 - u
+                start = rest * rest * ((1.0 + 2.0 * u) * v0 + u * span * m0)
+                return start + u * u * ((3.0 - 2.0 * u) * v1 - rest * span * m1)
+        return self.curve[-1][1]
 
 
 @dataclass(frozen=True, slots=True)

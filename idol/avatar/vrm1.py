@@ -119,6 +119,8 @@ def _expression(name: str, custom: bool, item: Cursor, data: AvatarData) -> Expr
             raw: Any = bind.raw("targetValue")
             if isinstance(raw, list) and len(raw) >= 4:
                 target = bind.vector("targetValue", target, 4)
+            if kind == "emissionColor":
+                target = tuple(value * data.materials[material].emissive_strength for value in target)
             colors.append(ColorBind(material, cast(ColorField, kind), (*target, 1.0)[:4]))
     uvs = []
     for bind in item.items("textureTransformBinds"):

@@ -7,6 +7,7 @@ import difflib
 import io
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at", type=float, metavar="SECONDS", help="when in --gesture or --animation (default: its middle)"
     )
-    parser.add_argument("--gaze", default="0,0", metavar="YAW,PITCH", help="degrees; yaw to her left, pitch up")
+    parser.add_argument("--gaze", default="0,0", metavar="YAW,PITCH", help="degrees to her left and up, or: camera")
     parser.add_argument("--head", default="0,0,0", metavar="YAW,PITCH,ROLL", help="degrees, roll to her left shoulder")
     parser.add_argument("--orbit", default="0,0", metavar="YAW,PITCH", help="degrees the camera goes around her")
     parser.add_argument("--zoom", type=float, default=1.0, metavar="X", help="so many times nearer (default: 1)")
@@ -176,7 +177,8 @@ def _run(arguments: argparse.Namespace) -> int:
         if exact is None:
             raise UsageError(f"--set {name}: no BlendShape has this name. {near(name, ARKIT_NAMES)}")
         weights[ARKIT_INDEX[exact]] = weight
-    yaw, pitch = parse_angles("--gaze", arguments.gaze, 2)
+    at_camera = arguments.gaze == "camera"
+    yaw, pitch = parse_angles("--gaze", "0,0" if at_camera else arguments.gaze, 2)
     head = parse_angles("--head", arguments.head, 3)
     around = parse_angles("--orbit", arguments.orbit, 2)
     aside = parse_shares("--pan", arguments.pan)
@@ -210,8 +212,11 @@ def _run(arguments: argparse.Namespace) -> int:
             settle(avatar, pose)
         else:
             play_to(avatar, pose, at)
+        camera = view.camera(avatar.framing, aspect)
+        if at_camera:
+            avatar.update(replace(pose, gaze=avatar.gaze_at(camera.eye)), 0.0)
         pixels = stage.picture(
-            view.camera(avatar.framing, aspect), size, background,
+            camera, size, background,
             behind=behind, key=KEY_NAMES.get(arguments.background, ""),
         )  # fmt: skip
     picture = Image.fromarray(pixels, "RGBA" if pixels.shape[2] == 4 else None)

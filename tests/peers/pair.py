@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar import Avatar, load_avatar
-from idol.avatar.rotation import Quaternion, inverse, multiply, rotate
+from idol.avatar.rotation import Quaternion, multiply
 from idol.seams import FacePose
 from tests.peers.three_vrm import ThreeVrm
 
@@ -49,7 +48,7 @@ class Pair:
         self.ours.reset_springs()
         self._update((0.0, 0.0), 0.0)
         if target is not None:
-            self._update(self.gaze(target), 0.0)
+            self._update(self.ours.gaze_at(target), 0.0)
         self.state = self.peer.pose(self._turned(turns), expressions, target)
 
     def swing(self, turns: Mapping[str, Quaternion], steps: int) -> None:
@@ -58,16 +57,6 @@ class Pair:
         for _ in range(steps):
             self._update((0.0, 0.0), FRAME)
         self.state = self.peer.pose(self._turned(turns), steps=steps, seconds=FRAME, reset=False)
-
-    def gaze(self, target: F64) -> tuple[float, float]:
-        """Yaw and pitch from the head to ``target`` by VRMC_vrm's lookAt: about the head's up, then above its level."""
-        data, skeleton = self.ours.data, self.ours.skeleton
-        head = data.human_bones["head"]
-        offset = data.look_at.offset_from_head if data.look_at else (0.0, 0.0, 0.0)
-        eye = skeleton.world[head] @ [*offset, 1.0]
-        turn = multiply(_world_rotation(self.ours, head), inverse(skeleton.rest_world_rotations[head]))
-        x, y, z = rotate(inverse(turn), target - eye[:3])
-        return math.atan2(x, z), math.atan2(y, math.hypot(x, z))
 
     def our_corners(self, stride: int) -> dict[tuple[int, int], F64]:
         """As ``ThreeVrm.corners``: what the vertex shader makes of our data, on the processor."""
