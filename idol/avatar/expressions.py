@@ -16,6 +16,8 @@ F64 = NDArray[np.float64]
 MOUTH = ("aa", "ih", "ou", "ee", "oh")
 BLINK = ("blink", "blinkLeft", "blinkRight")
 LOOK = ("lookUp", "lookDown", "lookLeft", "lookRight")
+_OVERRIDDEN = {"mouth": MOUTH, "blink": BLINK, "look_at": LOOK}
+"""What each override acts on. An expression of a kind does not override its own kind."""
 
 _FIELDS = {
     "color": ("base_color", 4), "shadeColor": ("shade_color", 3), "emissionColor": ("emissive", 3),
@@ -67,13 +69,13 @@ class Expressions:
         self._binary = np.asarray([item.is_binary for item in self.items], bool)
         self._groups = {
             key: np.asarray([self.index[name] for name in names if name in self.index], np.int64)
-            for key, names in (("mouth", MOUTH), ("blink", BLINK), ("look_at", LOOK))
+            for key, names in _OVERRIDDEN.items()
         }
         self._overriding = [
             (i, kind, getattr(item, f"override_{kind}"))
             for i, item in enumerate(self.items)
             for kind in ("mouth", "blink", "look_at")
-            if getattr(item, f"override_{kind}") != "none"
+            if getattr(item, f"override_{kind}") != "none" and item.name not in _OVERRIDDEN[kind]
         ]
         self._colored = [i for i, item in enumerate(self.items) if item.colors or item.uvs]
         self._materials = data.materials
@@ -97,9 +99,8 @@ class Expressions:
         for kind, group in self._groups.items():
             if left[kind] < 1.0 and len(group):
                 weights[group] *= left[kind]
-                # A binary expression stays whole or none.
-                binary = group[self._binary[group]]
-                weights[binary] = np.where(left[kind] > 0.0, np.sign(weights[binary]), 0.0)
+                # A binary expression is whole or none, and any override at all takes it away.
+                weights[group[self._binary[group]]] = 0.0
         return weights, left
 
     def changes(self, weights: F64) -> dict[int, MaterialChange]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from idol.avatar import Avatar, load_avatar
 from idol.avatar.arkit import arkit_name, visemes
+from idol.avatar.expressions import Expressions
 from idol.avatar.framing import rest_positions
 from idol.seams import ARKIT_INDEX, Emotion, FacePose
 from tests.avatar.conftest import DATA
@@ -191,6 +194,31 @@ def test_binary_expression_blocks_whole() -> None:
     avatar.update(pose(), 0.0)
     assert (avatar.effective[index["happy"]], avatar.effective[index["blink"]]) == (1.0, 0.0)
     assert avatar.material_changes
+
+
+def test_any_override_takes_a_binary_expression_away() -> None:
+    # The specification: suppressed completely if the effect received is greater than 0.
+    avatar = load_avatar(DATA / "models" / "godette_vrm1.vrm")
+    index = avatar.expressions.index
+    items = {item.name: item for item in avatar.expressions.items}
+    assert items["blinkLeft"].is_binary
+    avatar.data.expressions["angry"] = replace(items["angry"], override_blink="blend")
+    expressions = Expressions(avatar.data)
+    asked = np.zeros(len(index))
+    asked[[index["blinkLeft"], index["blink"]]] = 1.0
+    assert expressions.resolve(asked)[0][index["blinkLeft"]] == 1.0
+    asked[index["angry"]] = 0.2
+    weights, left = expressions.resolve(asked)
+    assert (weights[index["blinkLeft"]], weights[index["blink"]], left["blink"]) == (0.0, 0.8, 0.8)
+
+
+def test_an_expression_does_not_override_its_own_kind(godette: Avatar) -> None:
+    items = {item.name: item for item in godette.expressions.items}
+    godette.data.expressions["blink"] = replace(items["blink"], override_blink="block")
+    expressions = Expressions(godette.data)
+    asked = np.zeros(len(items))
+    asked[expressions.index["blink"]] = 0.7
+    assert expressions.resolve(asked)[0][expressions.index["blink"]] == 0.7
 
 
 def test_emotion_rises_smoothly_and_steps_back_for_speech(godette: Avatar) -> None:
