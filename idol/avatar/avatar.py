@@ -56,6 +56,7 @@ class Avatar:
         self.gaze = Gaze(data, self.expressions, bool(self._has[arkit.LOOK_INDEX].any()))
         self._constraints = Constraints(data, self.skeleton)
         self._springs = Springs(data, self.skeleton)
+        self._body = self.skeleton.without(self._springs.below)
         rig = Rig(data, self.skeleton)
         self._poser = Poser(data, self.skeleton, rig)
         self.motion = AvatarMotion(data, self.skeleton, rig, self._poser.stance)
@@ -149,9 +150,9 @@ class Avatar:
             self.gaze.apply(gaze, self._poser, asked, left["look_at"])
         self.effective = weights
         self._morph(weights, direct, left)
-        self.skeleton.solve()
+        self.skeleton.solve(self._body)
         if self._constraints.apply():
-            self.skeleton.solve()
+            self.skeleton.solve(self._body)
         self._springs.update(dt)
         self.material_changes = self.expressions.changes(weights)
         self._write_palette(pose)

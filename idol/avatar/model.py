@@ -6,7 +6,6 @@ Everything is in glTF's space after loading: metres, +Y up, the model faces +Z. 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -173,31 +172,15 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class RangeMap:
-    """Degrees of gaze in, degrees of eye (or expression weight) out: ``min(x, input_max) / input_max * output``.
-
-    ``curve``: VRM 0.x may bend the way from 0 to 1. Keys of (time, value, slope before, slope after), cubic between
-    them as UniVRM has it; empty for a straight line."""
+    """Degrees of gaze in, degrees of eye (or expression weight) out: ``min(x, input_max) / input_max * output``."""
 
     input_max: float = 90.0
     output: float = 10.0
-    curve: tuple[tuple[float, float, float, float], ...] = ()
 
     def __call__(self, degrees: float) -> float:
         # An input_max of 0 means: all of it as soon as she looks aside at all.
         share = min(max(degrees, 0.0) / max(self.input_max, 1e-3), 1.0)
-        return (self._bent(share) if self.curve else share) * self.output
-
-    def _bent(self, share: float) -> float:
-        if share <= self.curve[0][0]:
-            return self.curve[0][1]
-        for (t0, v0, _, m0), (t1, v1, m1, _) in pairwise(self.curve):
-            if share <= t1:
-                span = t1 - t0
-                u = (share - t0) / span
-                rest = 1.0 - u
-                start = rest * rest * ((1.0 + 2.0 * u) * v0 + u * span * m0)
-                return start + u * u * ((3.0 - 2.0 * u) * v1 - rest * span * m1)
-        return self.curve[-1][1]
+        return share * self.output
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,305 +1,433 @@
 """Spring bones (VRMC_springBone 1.0): Verlet integration of every chain at once, one batch per depth along the chains.
 
-The specification integrates once a frame with constants meant for 60 Hz. Here a frame is cut into equal steps of at
-most 1/60 s and the constants are scaled to the step, so that hair moves alike at 15 and at 144 frames a second.
+The specification integrates once a frame with constants meant for 60 Hz. Here the steps are 1/60 s at any frame rate:
+what the chains hang on moves evenly through the steps of a frame, the last step may lie a little ahead of the frame,
+and what is shown lies between the last two. So hair moves alike at 15 and at 144 frames a second.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idol.avatar.model import AvatarData
-from idol.avatar.rotation import cross, inverse, rotate, to_matrix
+from idol.avatar.colliders import Colliders, Contacts
+from idol.avatar.model import AvatarData, SpringJoint
+from idol.avatar.rotation import between, cross, inverse, multiply, rotate, to_matrix
 from idol.avatar.skeleton import Skeleton
 
 STEP = 1 / 60
-MAX_STEPS = 4
+SLACK = 0.02
+"""Of a step: a frame that is this little late does not cost a step more."""
+MAX_STEPS = 8
+PAUSE = 0.25
+"""Seconds: a longer frame was a hidden window or a busy machine, and what happened in it is not swung through."""
 TELEPORT = 0.7
-"""Metres in one frame: beyond this a chain's root has not moved but jumped, and its swing starts anew."""
+"""Metres in one frame: beyond this a chain's root has not moved but jumped."""
 
 F64 = NDArray[np.float64]
+_ONES = np.ones((3, 1))
+
+
+@dataclass(slots=True)
+class _Row:
+    """One joint that swings, before the batches are made: ``above`` is the nearest node over it that swings too."""
+
+    joint: SpringJoint
+    tail: int
+    spring: int
+    above: int = -1
+    depth: int = 0
+
+
+@dataclass(slots=True)
+class _Level:
+    """The joints of one depth: ``above`` indexes the joints they hang on; ``held`` (J, 3, 5) lies in that one's frame.
+
+    ``held`` is the bone's direction at rest, the joint's place, and its rest rotation after half a turn about the
+    bone: a half turn more, about the middle of two directions, swings the bone from one onto the other."""
+
+    part: slice
+    above: NDArray[np.int64]
+    held: F64
+    local: F64
+    length: F64
+    pull: F64
 
 
 class Springs:
-    """State of all spring joints of one avatar. ``update`` writes local rotations into the skeleton."""
+    """State of all spring joints of one avatar. ``update`` writes the joints' local rotations and world matrices."""
 
     def __init__(self, data: AvatarData, skeleton: Skeleton) -> None:
         self._skeleton = skeleton
-        rows: list[tuple[int, int, float, float, float, tuple[float, float, float], int]] = []
-        taken: set[int] = set()
-        for s, spring in enumerate(data.springs):
-            for joint, tail in zip(spring.joints, spring.joints[1:], strict=False):
-                if joint.node in taken:
-                    continue
-                taken.add(joint.node)
-                rows.append((joint.node, tail.node, joint.radius, joint.stiffness, joint.drag, joint.gravity, s))
-        world = skeleton.rest_world
-        rows = [row for row in rows if np.linalg.norm(world[row[1], :3, 3] - world[row[0], :3, 3]) > 1e-5]
-        # A joint must be solved after every spring joint above it.
-        level = self._levels(rows, skeleton)
-        order = sorted(range(len(rows)), key=lambda i: level[i])
-        rows, level = [rows[i] for i in order], [level[i] for i in order]
+        rows = self._rows(data, skeleton)
         self.count = len(rows)
-        self.nodes = np.asarray([row[0] for row in rows], np.int64)
-        tails = np.asarray([row[1] for row in rows], np.int64)
-        self._parents = skeleton.parents[self.nodes] if rows else np.zeros(0, np.int32)
-        self._radius = np.asarray([row[2] for row in rows], np.float64)
-        self._stiffness = np.asarray([row[3] for row in rows], np.float64)[:, None]
-        self._drag = np.asarray([row[4] for row in rows], np.float64)[:, None]
-        self._gravity = np.asarray([row[5] for row in rows], np.float64).reshape(-1, 3)
-        edges = [0, *[i for i in range(1, len(rows)) if level[i] != level[i - 1]], len(rows)]
-        self._slices = [slice(a, b) for a, b in pairwise(edges) if b > a]
+        self.nodes = np.asarray([row.joint.node for row in rows], np.int64)
+        self.below = skeleton.below(self.nodes)
+        """The joints and all nodes under them: their world matrices are this class's to write."""
         if not rows:
             return
-        self._initial = to_matrix(skeleton.rest_rotations[self.nodes])
-        world_rotation = skeleton.rest_world_rotations[self.nodes]
+        tails = np.asarray([row.tail for row in rows], np.int64)
+        place = {int(node): i for i, node in enumerate(self.nodes)}
+        above = np.asarray([place.get(row.above, -1) for row in rows], np.int64)
+        world, turns = skeleton.rest_world, skeleton.rest_world_rotations
         bone = world[tails, :3, 3] - world[self.nodes, :3, 3]
         self._length = np.linalg.norm(bone, axis=1, keepdims=True)
-        self._axis = rotate(inverse(world_rotation), bone / self._length)[:, :, None]
-        # The joint's place relative to its parent's tail chain: taken from the parent's matrix each step.
-        self._offset = skeleton.rest_translations[self.nodes][:, :, None]
-        self._scale = np.cbrt(np.abs(np.linalg.det(world[self._parents, :3, :3])))[:, None]
-        self._rooted = bool((self._parents < 0).any())
-        place = {int(node): i for i, node in enumerate(self.nodes)}
-        self._parent_joint = np.asarray([place.get(int(p), -1) for p in self._parents], np.int64)
+        self._local = rotate(inverse(turns[self.nodes]), bone / self._length)
+        self._keep = 1.0 - np.asarray([row.joint.drag for row in rows], np.float64)[:, None]
+        self._fall = np.asarray([row.joint.gravity for row in rows], np.float64) * STEP
+        self._turn = to_matrix(turns[self.nodes])
+        # What the world matrix has beside the rotation: scale, the same in every pose.
+        self._stretch = self._turn.transpose(0, 2, 1) @ world[self.nodes, :3, :3]
         self._tail_now = world[tails, :3, 3].copy()
         self._tail_before = self._tail_now.copy()
         self._head = world[self.nodes, :3, 3].copy()
-        self._turn = to_matrix(world_rotation)
-        self._last_step = STEP
-        self._below = skeleton.below(self.nodes)
+        self._toward = bone / self._length
+        # Directions of the bones in the frames of their rest, after the last step.
+        self._inner = self._local.copy()
+        self._shown = self._turn.copy(), self._head.copy()
+        self._write = _Written(skeleton.rest_rotations[self.nodes], self._local)
+        edges = [0, *[i for i in range(1, len(rows)) if rows[i].depth != rows[i - 1].depth], len(rows)]
+        size = np.cbrt(np.abs(np.linalg.det(world[self.nodes, :3, :3])))
+        used = [data.springs[row.spring].colliders for row in rows]
+        self._colliders = Colliders(data, skeleton, used, size * [row.joint.radius for row in rows], edges)
+        self._levels = self._batches(rows, above, skeleton, edges)
+        self._over = np.maximum(above, 0)
+        self._anchors = _Anchors(data, skeleton, self.nodes[self._levels[0].part], self._colliders.nodes)
+        self._spaces = _Spaces([data.springs[row.spring].center for row in rows])
+        self._rigid = skeleton.even_scale(self.below.nodes)
+        self._hanging = skeleton.below(self.nodes, but=True)
+        self._ahead = 0.0
         self._fresh = True
-        self._colliders = _Colliders(data, skeleton, [data.springs[row[6]].colliders for row in rows], self._radius)
-        self._centers = [data.springs[row[6]].center for row in rows]
 
     @staticmethod
-    def _levels(
-        rows: list[tuple[int, int, float, float, float, tuple[float, float, float], int]], skeleton: Skeleton
-    ) -> list[int]:
-        swung = {row[0] for row in rows}
-        found = []
-        for row in rows:
-            at, steps = int(skeleton.parents[row[0]]), 0
+    def _rows(data: AvatarData, skeleton: Skeleton) -> list[_Row]:
+        """Pairs of head and tail, every joint after those it hangs on. A joint of two springs swings with the first."""
+        found: dict[int, _Row] = {}
+        place = skeleton.rest_world[:, :3, 3]
+        for s, spring in enumerate(data.springs):
+            for joint, tail in pairwise(spring.joints):
+                if joint.node not in found and np.linalg.norm(place[tail.node] - place[joint.node]) > 1e-5:
+                    found[joint.node] = _Row(joint, tail.node, s)
+        for row in found.values():
+            at = int(skeleton.parents[row.joint.node])
             while at != -1:
-                steps += at in swung
+                if at in found:
+                    row.above = at if row.above < 0 else row.above
+                    row.depth += 1
                 at = int(skeleton.parents[at])
-            found.append(steps)
-        return found
+        return sorted(found.values(), key=lambda row: row.depth)
+
+    def _batches(
+        self, rows: list[_Row], above: NDArray[np.int64], skeleton: Skeleton, edges: list[int]
+    ) -> list[_Level]:
+        turns, world = skeleton.rest_world_rotations, skeleton.rest_world
+        self._to_rest = np.zeros((len(rows), 3, 3))
+        levels = []
+        for first, last in pairwise(edges):
+            part = slice(first, last)
+            nodes, over = self.nodes[part], above[part]
+            if first == 0:
+                frame, place = np.tile([0.0, 0.0, 0.0, 1.0], (last, 1)), np.zeros((last, 3))
+                parents = skeleton.parents[nodes]
+                inner = parents >= 0
+                frame[inner] = turns[parents[inner]]
+            else:
+                frame = turns[self.nodes[over]]
+                place = rotate(inverse(frame), world[nodes, :3, 3] - world[self.nodes[over], :3, 3])
+            rest = multiply(inverse(frame), turns[nodes])
+            axis, turn = rotate(rest, self._local[part]), to_matrix(rest)
+            self._to_rest[part] = turn
+            half = 2.0 * axis[:, :, None] * self._local[part][:, None, :] - turn
+            held = np.concatenate([axis[:, :, None], place[:, :, None], half], 2)
+            pull = np.asarray([row.joint.stiffness for row in rows[part]], np.float64)[:, None] * STEP
+            levels.append(_Level(part, over, held, self._local[part], self._length[part], pull))
+        return levels
 
     def reset(self) -> None:
         """Start from rest at the next update."""
         self._fresh = True
 
     def update(self, dt: float) -> bool:
-        """Advance by ``dt`` seconds, from the skeleton's solved world matrices, and solve what hangs on the joints.
+        """Advance by ``dt`` seconds, from the solved world matrices of the nodes that hang on no joint.
 
-        True when there was anything to swing."""
+        True when there was anything to swing. A frame of 0 s, a pause and a jump carry the chains as they hang."""
         if not self.count:
             return False
-        world, rotations = self._skeleton.world, self._skeleton.rotations
-        base = self._bases(world)
-        if self._fresh or not math.isfinite(dt) or self._jumped(world):
-            self._settle(base)
-        if dt > 0:
-            steps = min(max(1, math.ceil(dt / STEP - 1e-3)), MAX_STEPS)
-            step = min(dt / steps, STEP)
-            self._colliders.place(world)
-            for _ in range(steps):
-                self._step(step, base)
-        rotations[self.nodes] = _quaternions(self._parent_turns(base).transpose(0, 2, 1) @ self._turn)
-        self._skeleton.solve_part(self._below)
+        world = self._skeleton.world
+        anchors, spaces = self._anchors, self._spaces
+        if not anchors.take(world):
+            return False
+        spaces.take(world)
+        if self._fresh or not np.isfinite(self._tail_now).all():
+            self._settle()
+        elif dt <= 0.0:
+            if anchors.moved():
+                self._carry(keep_speed=True)
+        else:
+            if dt > PAUSE or anchors.jumped():
+                self._carry(keep_speed=False)
+            self._run(min(dt, PAUSE))
+        self._show()
+        anchors.keep()
+        spaces.keep()
         return True
 
-    def _bases(self, world: F64) -> tuple[F64, F64]:
-        """World matrices of the parents, and rotations of those parents that do not swing themselves."""
-        matrices = world[self._parents]
-        if self._rooted:
-            matrices[self._parents < 0] = np.eye(4)
-        basis = matrices[:, :3, :3]
-        return matrices, basis / np.sqrt((basis * basis).sum(1, keepdims=True))
+    def _run(self, dt: float) -> None:
+        """All steps up to this frame; ``ahead`` is how far past it, in steps, the last one lies."""
+        due = dt / STEP - self._ahead
+        steps = max(math.ceil(due - SLACK), 0)
+        late = max(steps - MAX_STEPS, 0)
+        self._ahead = 0.0 if late else max(steps - due, 0.0)
+        for k in range(late + 1, steps + 1):
+            share = min((k + dt / STEP - due) * STEP / dt, 1.0)
+            turn, head = self._anchors.at(share)
+            self._spaces.carry(share, self._tail_now, self._tail_before)
+            wanted = self._tail_now - self._tail_before
+            wanted *= self._keep
+            wanted += self._tail_now
+            wanted += self._fall
+            self._tail_before, self._tail_now = self._tail_now, self._tail_before
+            if self._colliders.count:
+                self._colliders.place(self._anchors.collider_matrices)
+            self._step(turn, head, wanted)
+        if steps > 0:
+            self._inner = self._inside(turn, self._turn, self._toward)
 
-    def _parent_turns(self, base: tuple[F64, F64]) -> F64:
-        turns = base[1].copy()
-        swung = self._parent_joint >= 0
-        turns[swung] = self._turn[self._parent_joint[swung]]
-        return turns
+    def _step(self, turn: F64, head: F64, wanted: F64) -> None:
+        """Integrate all levels, and once more for each set of joints that met a collider they had not asked."""
+        colliders = self._colliders
+        for _ in range(1 + colliders.count):
+            for level, contacts in zip(self._levels, colliders.contacts, strict=True):
+                self._swing(level, contacts, turn, head, wanted)
+            if not colliders.count or not colliders.missed(self._tail_now):
+                break
 
-    def _jumped(self, world: F64) -> bool:
-        head = world[self.nodes[self._slices[0]], :3, 3]
-        moved = np.abs(head - self._head[self._slices[0]]).max()
-        return bool(moved > TELEPORT) or not bool(np.isfinite(self._tail_now).all())
+    def _swing(self, level: _Level, contacts: Contacts | None, turn: F64, head: F64, wanted: F64) -> None:
+        """Integrate one level. It hangs on ``turn`` and ``head`` if it is the first, else on joints done before."""
+        part = level.part
+        axis, head, half = self._frame(level, turn, head)
+        toward = axis * level.pull
+        toward += wanted[part]
+        toward -= head
+        toward /= np.maximum(np.sqrt((toward * toward) @ _ONES), 1e-9)
+        tail = self._tail_now[part]
+        np.multiply(toward, level.length, out=tail)
+        tail += head
+        if contacts is not None:
+            self._colliders.push(contacts, head, tail, level.length)
+            np.subtract(tail, head, out=toward)
+            toward /= level.length
+        self._place(level, axis, head, half, toward)
 
-    def _settle(self, base: tuple[F64, F64]) -> None:
-        for part in self._slices:
-            head, turn, _ = self._frame(part, *base)
-            self._turn[part] = turn
-            self._head[part] = head
-            self._tail_now[part] = head + (turn @ self._axis[part])[:, :, 0] * self._length[part]
-        self._tail_before[:] = self._tail_now
+    def _frame(self, level: _Level, turn: F64, head: F64) -> tuple[F64, F64, F64]:
+        """Direction at rest, place and rest rotation, half a turn about the bone on, of a level's joints, in the
+        world."""
+        if level.part.start == 0:
+            moved = turn @ level.held
+            place = head
+        else:
+            moved = self._turn.take(level.above, 0) @ level.held
+            place = self._head.take(level.above, 0)
+            place += moved[:, :, 1]
+        return moved[:, :, 0], place, moved[:, :, 2:]
+
+    def _place(self, level: _Level, axis: F64, head: F64, half: F64, toward: F64) -> None:
+        """Turn a level's bones ``toward`` unit directions, the shortest way."""
+        middle = axis + toward
+        square = (middle * middle) @ _ONES
+        if square.min() < 2e-6:
+            # Straight back no way is the shortest: lean to a side.
+            side = np.roll(level.local, 1, axis=1) * [1.0, -1.0, 1.0]
+            rest = 2.0 * axis[:, :, None] * level.local[:, None, :] - half
+            lean = toward + 2e-3 * (rest @ side[:, :, None])[:, :, 0]
+            lean /= np.sqrt((lean * lean) @ _ONES)
+            toward = np.where(square < 2e-6, lean, toward)
+            middle = axis + toward
+            square = np.maximum((middle * middle) @ _ONES, 1e-9)
+        turned = (middle * (2.0 / square))[:, :, None] * (middle[:, None, :] @ half)
+        np.subtract(turned, half, out=self._turn[level.part])
+        self._head[level.part] = head
+        self._toward[level.part] = toward
+
+    def _inside(self, turn: F64, turns: F64, toward: F64) -> F64:
+        """Directions of bones in the frames of their rest."""
+        above = turns.take(self._over, 0)
+        above[self._levels[0].part] = turn
+        return (toward[:, None, :] @ above @ self._to_rest)[:, 0]
+
+    def _hang(self) -> None:
+        """Take the chains to this frame's anchors as they hang, without speed."""
+        turn, head = self._anchors.at(1.0)
+        for level in self._levels:
+            axis, place, half = self._frame(level, turn, head)
+            own = self._inner[level.part]
+            # The rest rotation itself, less the half turn.
+            toward = 2.0 * axis * ((own * level.local) @ _ONES) - (half @ own[:, :, None])[:, :, 0]
+            self._place(level, axis, place, half, toward)
+        self._tail_now = self._head + (self._turn @ self._local[:, :, None])[:, :, 0] * self._length
+        self._tail_before = self._tail_now.copy()
+        self._anchors.keep()
+        self._spaces.start()
+
+    def _settle(self) -> None:
+        """Rest pose, no speed."""
+        self._inner = self._local.copy()
+        self._ahead = 0.0
+        self._hang()
         self._fresh = False
 
-    def _frame(self, part: slice, matrices: F64, turns: F64) -> tuple[F64, F64, F64]:
-        """Head position, rest rotation in the world and the parent's rotation of the joints of one level."""
-        above = self._parent_joint[part]
-        swung = above >= 0
-        if swung.all():
-            parent = self._turn[above]
-            head = self._head[above] + (parent @ self._offset[part])[:, :, 0] * self._scale[part]
+    def _carry(self, keep_speed: bool) -> None:
+        speed = self._tail_now - self._tail_before
+        self._hang()
+        if keep_speed:
+            self._tail_before -= speed
         else:
-            m = matrices[part]
-            head = (m[:, :3, :3] @ self._offset[part])[:, :, 0] + m[:, :3, 3]
-            parent = turns[part]
-            if swung.any():
-                parent = parent.copy()
-                parent[swung] = self._turn[above[swung]]
-                moved = (parent[swung] @ self._offset[part][swung])[:, :, 0] * self._scale[part][swung]
-                head[swung] = self._head[above[swung]] + moved
-        return head, parent @ self._initial[part], parent
+            self._ahead = 0.0
 
-    def _step(self, step: float, base: tuple[F64, F64]) -> None:
-        sixtieths = step * 60.0
-        ratio = step / self._last_step
-        keep = (1.0 - self._drag) ** sixtieths * ratio
-        pull = step * sixtieths
-        for part in self._slices:
-            head, rest, _ = self._frame(part, *base)
-            now, before = self._tail_now[part], self._tail_before[part]
-            local = self._axis[part]
-            axis = (rest @ local)[:, :, 0]
-            length = self._length[part]
-            moved = now + (now - before) * keep[part]
-            moved += axis * (self._stiffness[part] * pull) + self._gravity[part] * pull
-            direction = moved - head
-            tail = head + direction * (
-                length / np.maximum(np.sqrt((direction * direction).sum(1, keepdims=True)), 1e-9)
-            )
-            if self._colliders.count:
-                tail = self._colliders.push(part, tail, head, length)
-            self._tail_before[part] = now
-            self._tail_now[part] = tail
-            self._head[part] = head
-            self._turn[part] = _swung(rest, local, axis, (tail - head) / length)
-        self._last_step = step
+    def _show(self) -> None:
+        """Write the state at this frame: between the last two steps, from the anchors as they are now."""
+        skeleton = self._skeleton
+        turns, heads, inner = self._turn, self._head, self._inner
+        if self._ahead > 1e-3:
+            turns, heads, inner = self._between()
+        skeleton.rotations[self.nodes] = self._write.rotations(inner)
+        if self._rigid:
+            skeleton.world[self.nodes, :3, :3] = turns @ self._stretch
+            skeleton.world[self.nodes, :3, 3] = heads
+            skeleton.solve(self._hanging)
+        else:
+            skeleton.solve(self.below)
+
+    def _between(self) -> tuple[F64, F64, F64]:
+        """Rotations, places and directions for tails that are on their way to those of the last step."""
+        tails = self._tail_now + (self._tail_before - self._tail_now) * self._ahead
+        stepped = self._turn, self._head
+        self._turn, self._head = self._shown
+        toward_stepped, self._toward = self._toward, np.empty_like(self._toward)
+        turn, head = self._anchors.at(1.0)
+        for level in self._levels:
+            axis, place, half = self._frame(level, turn, head)
+            toward = tails[level.part] - place
+            toward /= np.maximum(np.sqrt((toward * toward) @ _ONES), 1e-9)
+            self._place(level, axis, place, half, toward)
+        inner = self._inside(turn, self._turn, self._toward)
+        self._shown = self._turn, self._head
+        self._turn, self._head = stepped
+        self._toward = toward_stepped
+        return (*self._shown, inner)
 
 
-class _Colliders:
-    """Spheres, capsules and planes in the world, and which joints each one pushes."""
+class _Written:
+    """Local rotations of joints whose bones point along ``inner`` (J, 3), seen from their rest.
 
-    def __init__(self, data: AvatarData, skeleton: Skeleton, used: list[tuple[int, ...]], radius: F64) -> None:
-        kept = sorted({c for group in used for c in group})
-        found = [data.colliders[c] for c in kept]
-        self.count = len(found)
-        if not found:
+    ``rest * between(local, inner)`` is, but for its length, linear in ``inner``: one product for all joints."""
+
+    def __init__(self, rest: F64, local: F64) -> None:
+        self._rest, self._local = rest, local
+        self._linear = np.empty((len(rest), 4, 3))
+        for k in range(3):
+            unit = np.broadcast_to(np.eye(3)[k], local.shape)
+            turn = np.concatenate([cross(local, unit), local[:, k : k + 1]], 1)
+            self._linear[:, :, k] = multiply(rest, turn)
+
+    def rotations(self, inner: F64) -> F64:
+        """(J, 4), of unit length."""
+        out = (self._linear @ inner[:, :, None])[:, :, 0]
+        out += self._rest
+        square = (out * out) @ np.ones((4, 1))
+        if square.min() < 4e-6:
+            return multiply(self._rest, between(self._local, inner))
+        out /= np.sqrt(square)
+        found: F64 = out
+        return found
+
+
+class _Anchors:
+    """What the chains hang on and bump into, from its place in the last frame to its place in this one."""
+
+    def __init__(
+        self, data: AvatarData, skeleton: Skeleton, roots: NDArray[np.int64], colliders: NDArray[np.int64]
+    ) -> None:
+        self._roots, self._colliders = roots, colliders
+        parents = skeleton.parents[roots]
+        self._parents = np.maximum(parents, 0)
+        self._rooted = parents < 0
+        self._offset = skeleton.rest_translations[roots][:, :, None]
+        self._count = len(roots)
+        both = len(roots) + len(colliders)
+        self._old = np.zeros((both, 4, 4))
+        self._new = np.zeros((both, 4, 4))
+        self.collider_matrices = self._new[self._count :]
+
+    def take(self, world: F64) -> bool:
+        """Read this frame's matrices. False when they are not numbers, and then nothing has changed."""
+        new = world[np.concatenate([self._parents, self._colliders])]
+        new[: self._count][self._rooted] = np.eye(4)
+        if not np.isfinite(new).all():
+            return False
+        basis = new[: self._count, :3, :3]
+        head = (basis @ self._offset)[:, :, 0] + new[: self._count, :3, 3]
+        new[: self._count, :3, :3] = basis / np.sqrt(np.einsum("jik,jik->jk", basis, basis))[:, None, :]
+        new[: self._count, :3, 3] = head
+        self._new = new
+        return True
+
+    def moved(self) -> bool:
+        return not np.array_equal(self._old, self._new)
+
+    def jumped(self) -> bool:
+        """Whether a root came too far, or turned by more than 120 degrees, for a movement of one frame."""
+        old, new = self._old[: self._count], self._new[: self._count]
+        far = np.abs(new[:, :3, 3] - old[:, :3, 3]).max() > TELEPORT
+        return bool(far or (np.einsum("jik,jik->j", old[:, :3, :3], new[:, :3, :3]) < 0.0).any())
+
+    def keep(self) -> None:
+        self._old = self._new
+
+    def at(self, share: float) -> tuple[F64, F64]:
+        """Rotations (J, 3, 3) that the first level hangs on, and the places of its joints, ``share`` of the way."""
+        n = self._count
+        if share >= 1.0:
+            mixed = self._new
+        else:
+            mixed = self._old + (self._new - self._old) * share
+            basis = mixed[:n, :3, :3]
+            mixed[:n, :3, :3] = basis / np.sqrt(np.einsum("jik,jik->jk", basis, basis))[:, None, :]
+        self.collider_matrices = mixed[n:]
+        return mixed[:n, :3, :3], mixed[:n, :3, 3]
+
+
+class _Spaces:
+    """Center spaces: tails are carried along with the center, so that its own movement gives them no swing."""
+
+    def __init__(self, centers: list[int | None]) -> None:
+        used = sorted({c for c in centers if c is not None})
+        self._nodes = np.asarray(used, np.int64)
+        self._rows = [np.flatnonzero([c == node for c in centers]) for node in used]
+        self._old = self._new = self._at = np.zeros((len(used), 4, 4))
+
+    def take(self, world: F64) -> None:
+        if len(self._nodes):
+            self._new = world[self._nodes]
+
+    def keep(self) -> None:
+        self._old = self._new
+
+    def start(self) -> None:
+        """The tails are where this frame's centers have them."""
+        self._old = self._at = self._new
+
+    def carry(self, share: float, *tails: F64) -> None:
+        """Move ``tails`` (J, 3), in place, from where the centers were to ``share`` of this frame's way."""
+        if not len(self._nodes):
             return
-        place = {c: i for i, c in enumerate(kept)}
-        self._nodes = np.asarray([c.node for c in found])
-        self._offset = np.asarray([c.offset for c in found], np.float64)
-        self._tail = np.asarray([c.tail or c.offset for c in found], np.float64)
-        self._normal = np.asarray([c.normal or (0.0, 1.0, 0.0) for c in found], np.float64)
-        self._plane = np.asarray([c.normal is not None for c in found])
-        self._inside = np.asarray([c.inside for c in found])
-        # Which collider is a joint's first, second, ...; -1 for those that are not its spring's.
-        self._order = np.full((len(used), len(found)), -1)
-        for row, group in enumerate(used):
-            for turn, c in enumerate(dict.fromkeys(group)):
-                self._order[row, place[c]] = turn
-        size = np.cbrt(np.abs(np.linalg.det(skeleton.rest_world[self._nodes, :3, :3])))
-        # Distance at which a joint touches: its own radius and the collider's, (joints, colliders).
-        reach = np.asarray([c.radius for c in found]) * size
-        self._reach = np.where(self._inside, reach[None, :] - radius[:, None], reach[None, :] + radius[:, None])
-        self._head_at = np.zeros((len(found), 3))
-        self._axis_at = np.zeros((len(found), 3))
-        self._axis_square = np.zeros(len(found))
-        self._normal_at = np.zeros((len(found), 3))
-        self._has_plane = bool(self._plane.any())
-        self._has_capsule = bool((np.abs(self._tail - self._offset) > 1e-9).any())
-
-    def place(self, world: F64) -> None:
-        m = world[self._nodes] if self.count else world[:0]
-        if not self.count:
-            return
-        basis, origin = m[:, :3, :3], m[:, :3, 3]
-        self._head_at = (basis @ self._offset[:, :, None])[:, :, 0] + origin
-        self._axis_at = (basis @ self._tail[:, :, None])[:, :, 0] + origin - self._head_at
-        self._axis_square = np.maximum((self._axis_at**2).sum(1), 1e-12)
-        if self._has_plane:
-            turned = (basis @ self._normal[:, :, None])[:, :, 0]
-            self._normal_at = turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-9)
-
-    def push(self, part: slice, tail: F64, head: F64, length: F64) -> F64:
-        """Out of one collider after the other in the spring's order, keeping the bone's length each time.
-
-        Only joints that touch something go on to the next round, and a round takes the next collider each one touches.
-        """
-        order, reach = self._order[part], self._reach[part]
-        rows = np.arange(len(tail))
-        done = np.full(len(tail), -1)
-        while True:
-            away, distance, depth = self._measure(tail[rows], reach[rows])
-            touching = (depth > 0.0) & (order[rows] > done[:, None])
-            hit = touching.any(1)
-            if not hit.any():
-                return tail
-            rows, touching = rows[hit], touching[hit]
-            first = np.where(touching, order[rows], self.count).argmin(1)
-            done = order[rows, first]
-            normal = away[hit, first] / np.maximum(distance[hit, first], 1e-9)[:, None]
-            normal = np.where(self._inside[first][:, None], -normal, normal)
-            if self._has_plane:
-                normal = np.where(self._plane[first][:, None], self._normal_at[first], normal)
-            pushed = tail[rows] + normal * depth[hit, first][:, None] - head[rows]
-            size = np.maximum(np.sqrt((pushed * pushed).sum(1, keepdims=True)), 1e-9)
-            tail[rows] = head[rows] + pushed * (length[rows] / size)
-
-    def _measure(self, tail: F64, reach: F64) -> tuple[F64, F64, F64]:
-        """From every collider to every tail: the way (J, C, 3), its length and how deep the tail lies inside (J, C)."""
-        away = tail[:, None, :] - self._head_at[None]
-        if self._has_plane:
-            height = (away * self._normal_at[None]).sum(2)
-        if self._has_capsule:
-            along = np.clip((away * self._axis_at[None]).sum(2) / self._axis_square[None], 0.0, 1.0)
-            away = away - along[:, :, None] * self._axis_at[None]
-        distance = np.sqrt((away * away).sum(2))
-        depth = np.where(self._inside[None], distance - reach, reach - distance)
-        if self._has_plane:
-            depth = np.where(self._plane[None], reach - height, depth)
-        return away, distance, depth
-
-
-def _swung(rest: F64, local: F64, axis: F64, direction: F64) -> F64:
-    """``rest`` (J, 3, 3) turned the shortest way that carries ``axis`` (which is rest @ ``local``) onto ``direction``.
-
-    As two half turns, first about the axis, then about the middle of both directions."""
-    middle = axis + direction
-    size = np.sqrt((middle * middle).sum(1, keepdims=True))
-    middle = middle / np.maximum(size, 1e-6)
-    back = size[:, 0] <= 1e-6
-    if back.any():
-        # Straight back there is no middle: any direction across the axis does.
-        other = np.where(np.abs(axis[back, :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
-        across = cross(axis[back], other)
-        middle[back] = across / np.sqrt((across * across).sum(1, keepdims=True))
-    middle = middle[:, :, None]
-    half = 2.0 * axis[:, :, None] * local.transpose(0, 2, 1) - rest
-    out: F64 = 2.0 * middle * (middle.transpose(0, 2, 1) @ half) - half
-    return out
-
-
-def _quaternions(m: F64) -> F64:
-    """(J, 4) of rotation matrices (J, 3, 3), all at once."""
-    xx, yy, zz = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
-    candidates = np.stack([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz], 1)
-    best = candidates.argmax(1)
-    a, b, c = m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]
-    d, e, f = m[:, 1, 0] + m[:, 0, 1], m[:, 0, 2] + m[:, 2, 0], m[:, 2, 1] + m[:, 1, 2]
-    w, x, y, z = candidates.T
-    table = np.stack(
-        [np.stack([a, b, c, w], 1), np.stack([x, d, e, a], 1), np.stack([d, y, f, b], 1), np.stack([e, f, z, c], 1)], 1
-    )
-    q = table[np.arange(len(m)), best]
-    unit: F64 = q / np.maximum(np.linalg.norm(q, axis=1, keepdims=True), 1e-12)
-    return unit
+        here = self._old + (self._new - self._old) * share
+        steps = here @ np.linalg.inv(self._at)
+        for rows, step in zip(self._rows, steps, strict=True):
+            for tail in tails:
+                tail[rows] = tail[rows] @ step[:3, :3].T + step[:3, 3]
+        self._at = here

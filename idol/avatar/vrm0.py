@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from idol.avatar.cursor import Cursor
@@ -54,7 +52,7 @@ def apply_vrm0(data: AvatarData, vrm: Cursor) -> None:
             data.expressions.setdefault(expression.name, expression)
     first_person = vrm.child("firstPerson")
     if first_person is not None:
-        data.look_at = _look_at(first_person, data.warnings)
+        data.look_at = _look_at(first_person)
         _first_person(first_person, data)
     properties = vrm.entries("materialProperties")
     data.stats.shaders = tuple(dict.fromkeys(item.text("shader") for item in properties))
@@ -157,25 +155,8 @@ def _first_person(first_person: Cursor, data: AvatarData) -> None:
                     data.first_person.setdefault(node, kind)
 
 
-_MAX_CURVE = 256
-_STRAIGHT = ((0.0, 0.0, 0.0, 1.0), (1.0, 1.0, 1.0, 0.0))
-"""The curve that every exporter writes when nobody has drawn one."""
-
-
-def _curve(degrees: Cursor, warnings: list[str]) -> tuple[tuple[float, float, float, float], ...]:
-    raw = degrees.raw("curve")
-    if not isinstance(raw, list) or not raw:
-        return ()
-    values = [float(v) for v in raw[:_MAX_CURVE] if isinstance(v, int | float) and abs(v) < 1e6]
-    a, b, c, d = values[0::4], values[1::4], values[2::4], values[3::4]
-    if len(values) != len(raw) or len(values) % 4 or any(after <= before for before, after in pairwise(a)):
-        warnings.append(f"{degrees.path}.curve is not a row of keys with rising times; a straight line is taken")
-        return ()
-    keys = tuple(zip(a, b, c, d, strict=True))
-    return () if keys == _STRAIGHT else keys
-
-
-def _look_at(first_person: Cursor, warnings: list[str]) -> LookAt:
+def _look_at(first_person: Cursor) -> LookAt:
+    """A range's ``curve`` is not followed, as in three-vrm: real files hold curves that lift both sides at rest."""
     bone = first_person.text("lookAtTypeName", "Bone") != "BlendShape"
 
     def range_of(key: str) -> RangeMap:
@@ -183,7 +164,7 @@ def _look_at(first_person: Cursor, warnings: list[str]) -> LookAt:
         output = 10.0 if bone else 1.0
         if found is None:
             return RangeMap(90.0, output)
-        return RangeMap(found.number("xRange", 90.0), found.number("yRange", output), _curve(found, warnings))
+        return RangeMap(found.number("xRange", 90.0), found.number("yRange", output))
 
     # In Unity's left-handed space; only the root of the model is turned, so the head's own axes are the file's.
     x, y, z = first_person.vector("firstPersonBoneOffset", (0.0, 0.06, 0.0))
