@@ -7,34 +7,50 @@ from numpy.typing import NDArray
 
 from idol.avatar.model import AvatarData, Constraint
 from idol.avatar.rotation import between, inverse, multiply, rotate
-from idol.avatar.skeleton import Skeleton
+from idol.avatar.skeleton import Skeleton, Subtree
 
 F64 = NDArray[np.float64]
 
 
 class Constraints:
-    """The constraints of one avatar, in an order in which each source is final before its followers."""
+    """The constraints of one avatar, in an order in which each is final before what depends on it.
+
+    An aim looks from its node's place to its source's, so it depends on whatever turns an ancestor of either; a roll
+    or a rotation copies the source's own turn and depends on its source alone.
+    """
 
     def __init__(self, data: AvatarData, skeleton: Skeleton) -> None:
         self._skeleton = skeleton
-        waiting = list(data.constraints)
-        driven = {item.node for item in waiting}
-        self._items: list[Constraint] = []
-        done: set[int] = set()
-        while waiting:
-            ready = [item for item in waiting if item.source not in driven or item.source in done]
-            if not ready:
-                data.warnings.append("VRMC_node_constraint: constraints that follow each other in a ring are left out")
-                break
-            self._items += ready
-            done |= {item.node for item in ready}
-            waiting = [item for item in waiting if item not in ready]
+        parents = skeleton.parents
+        turning: dict[int, list[int]] = {}
+        for place, item in enumerate(data.constraints):
+            turning.setdefault(item.node, []).append(place)
+        needs = [
+            {place for node in _depends_on(item, parents) for place in turning.get(node, ())}
+            for item in data.constraints
+        ]
+        ordered = _ordered(needs)
+        if len(ordered) < len(needs):
+            data.warnings.append("VRMC_node_constraint: constraints that follow each other in a ring are left out")
+        # World matrices go stale below a node that a constraint turns: an aim that reads one there solves it first.
+        self._steps: list[tuple[Constraint, Subtree | None]] = []
+        stale: list[int] = []
+        for place in ordered:
+            item = data.constraints[place]
+            fresh = None
+            if item.kind == "aim" and any(needed in stale for needed in needs[place]):
+                fresh = skeleton.below(np.asarray([data.constraints[i].node for i in stale], np.int64))
+                stale = []
+            self._steps.append((item, fresh))
+            stale.append(place)
 
     def apply(self) -> bool:
         """Write the followers' rotations, from a solved skeleton. True when any was written."""
-        for item in self._items:
+        for item, fresh in self._steps:
+            if fresh is not None:
+                self._skeleton.solve(fresh)
             self._apply_one(item)
-        return bool(self._items)
+        return bool(self._steps)
 
     def _apply_one(self, item: Constraint) -> None:
         skeleton = self._skeleton
@@ -82,3 +98,31 @@ def _mix(a: F64, b: F64, weight: float) -> F64:
         out = (np.sin((1 - weight) * angle) * a + np.sin(weight * angle) * b) / np.sin(angle)
     mixed: F64 = out / np.linalg.norm(out)
     return mixed
+
+
+def _depends_on(item: Constraint, parents: NDArray[np.int32]) -> set[int]:
+    """Nodes whose turns a constraint must see final. Its own node is not among them."""
+    if item.kind != "aim":
+        return {item.source}
+    found = set()
+    for start in (item.source, int(parents[item.node])):
+        at = start
+        while at >= 0 and at not in found:
+            found.add(at)
+            at = int(parents[at])
+    return found
+
+
+def _ordered(needs: list[set[int]]) -> list[int]:
+    """Places in an order in which needs come first. Rings, and what depends on one, are left out."""
+    out: list[int] = []
+    done: set[int] = set()
+    waiting = list(range(len(needs)))
+    while waiting:
+        ready = [place for place in waiting if needs[place] <= done]
+        if not ready:
+            break
+        out += ready
+        done |= set(ready)
+        waiting = [place for place in waiting if place not in done]
+    return out
