@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.errors import ModelFileError
 from engines.models.decoder_config import DecoderConfig
@@ -26,11 +27,28 @@ _STRIPE = 16 << 20
 """Bytes that travel at once; two of them are page-locked meanwhile."""
 
 
-class WeightStore:
-    """Where each weight lies, and how the block on the card is filled: from ``path``."""
+class HalfTable:
+    """Rows of an fp16 matrix [rows, width] that lies in a file, ``offset`` bytes behind its beginning.
 
-    def __init__(self, config: DecoderConfig, path: Path) -> None:
+    Raises ``OSError`` and ``ValueError`` where the file is not there or too short.
+    """
+
+    def __init__(self, path: Path, offset: int, rows: int, width: int) -> None:
+        self._matrix = np.memmap(path, np.float16, "r", offset, (rows, width))
+
+    def rows(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """float32 [len(ids), width]."""
+        return np.asarray(self._matrix[np.asarray(ids)], np.float32)
+
+
+class WeightStore:
+    """Where each weight lies, and how the block on the card is filled: from ``path``. ``tied``: the head's matrix is
+    the embedding table as well."""
+
+    def __init__(self, config: DecoderConfig, path: Path, tied: bool = False) -> None:
         self._path = path
+        self._config = config
+        self._tied = tied
         self.offsets: dict[tuple[int, str], int] = {}
         """By (layer, weight's name); the head is layer -1."""
         end = 0
@@ -38,6 +56,16 @@ class WeightStore:
             self.offsets[layer, spec.name] = end
             end += -(-spec.nbytes // _ALIGN) * _ALIGN
         self.nbytes = end
+
+    def table(self) -> HalfTable | None:
+        """The embedding table, where the head's matrix is one: its rows need no dequantising, which takes longer than
+        all else that is done between two tokens. Raises ``ModelFileError`` when the file is missing or damaged."""
+        if not self._tied:
+            return None
+        try:
+            return HalfTable(self._path, self.offsets[-1, "output"], self._config.vocabulary, self._config.hidden)
+        except (OSError, ValueError) as error:
+            raise ModelFileError(f"{self._path} is damaged.", "Remove it, and start again.") from error
 
     def upload(self, block: object, device: Device, step: Callable[[float], None] | None = None) -> None:
         """Fill ``block`` on the card; returns when all is there. ``step`` gets the fraction, and may raise.
@@ -75,10 +103,10 @@ def store_weights(weights: DecoderWeights, folder: Path, step: Callable[[float],
     """
     config = weights.config
     path, note = folder / "weights.bin", folder / "weights.json"
-    store = WeightStore(config, path)
+    tied = not weights.has("output.weight")
+    store = WeightStore(config, path, tied)
     if _is_there(path, note, store):
         return store
-    tied = not weights.has("output.weight")
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         note.unlink(missing_ok=True)  # it vouches for the other

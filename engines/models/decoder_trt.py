@@ -36,7 +36,7 @@ from engines.models.decoder_layer import (
     rotary_scale,
     rotary_tables,
 )
-from engines.models.decoder_store import WeightStore
+from engines.models.decoder_store import HalfTable, WeightStore
 from engines.trt.build import Progress, ensure_plan
 from engines.trt.device import Device
 from engines.trt.driver import CudaGraph, capture
@@ -130,7 +130,7 @@ class TensorRTDecoder:
     """
 
     def __init__(
-        self, config: DecoderConfig, plans: Sequence[Path], device: Device, embedding: EmbeddingTable,
+        self, config: DecoderConfig, plans: Sequence[Path], device: Device, embedding: EmbeddingTable | HalfTable,
         weights: WeightStore, *, capacity: int, frequencies: NDArray[np.float32] | None = None,
         shorter: Mapping[int, tuple[Path, Path]] | None = None,
     ) -> None:  # fmt: skip
@@ -377,7 +377,8 @@ class TensorRTDecoder:
         else:
             self._queue(rows)
             runs = self._runs[rows] = self._runs.get(rows, 0) + 1
-            if runs == 2 and not self.graph_failure:
+            # After one plain run; without room on the card again after 2, 4, 8, … runs more.
+            if (runs - 1).bit_count() == 1 and not self.graph_failure:
                 self._capture(rows)
         self.cache.put(self.capacity + rows - count, count)
         self._head.wait()  # the pinned inputs are filled again by the next run
@@ -497,7 +498,7 @@ class TensorRTDecoder:
         try:
             capture(graph, partial(self._queue, rows))
         except OutOfMemory:
-            self._runs[rows] = 1  # there may be room after the next run
+            pass  # there may be room later
         except TensorRTError as error:
             self.graph_failure = str(error)
         else:

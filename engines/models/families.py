@@ -190,12 +190,12 @@ def load_trt_chat_model(
             lambda f, text: report(0.55 + 0.05 * f, text), cancelled,
         )  # fmt: skip
         store = store_weights(weights, folder, step)
+        table = store.table() or open_embedding(folder, built["embedding"], config)
         frequencies = weights.vector("rope_freqs.weight") if weights.has("rope_freqs.weight") else None
     finally:
         weights.close()
     decoder = TensorRTDecoder(
-        config, plans, device, open_embedding(folder, built["embedding"], config), store, capacity=capacity,
-        frequencies=frequencies, shorter=shorter,
+        config, plans, device, table, store, capacity=capacity, frequencies=frequencies, shorter=shorter,
     )  # fmt: skip
     if admit is not None:
         admit(decoder_footprint(config, capacity, plans))

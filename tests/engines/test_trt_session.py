@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from engines.errors import SessionError, is_shortage
+from engines.errors import ModelFileError, SessionError, is_shortage
 from engines.models import decoder_trt
 from engines.models.decoder import Candidates, Decoder, EmbeddingTable, gguf_embedding, open_embedding
 from engines.models.decoder_store import WeightStore, store_weights
@@ -194,12 +194,34 @@ def plain(tmp_path_factory: pytest.TempPathFactory, model_path: Callable[[str], 
 @pytest.fixture
 def decoder(plain: Plain, device: FakeDevice) -> Iterator[TensorRTDecoder]:
     plans, weights, store = plain
-    table: EmbeddingTable = open_embedding(Path(), gguf_embedding(weights.file), weights.config)
+    table = store.table()
+    assert table is not None  # its head's matrix is the table
     made = TensorRTDecoder(weights.config, plans, device, table, store, capacity=CAPACITY)  # type: ignore[arg-type]
     made.load()
     yield made
     made.close()
     assert device.cuda.blocks == {}
+
+
+@pytest.mark.models
+def test_embeddings_are_read_from_the_heads_matrix(plain: Plain) -> None:
+    _, weights, store = plain
+    exact: EmbeddingTable = open_embedding(Path(), gguf_embedding(weights.file), weights.config)
+    table = store.table()
+    assert table is not None
+    ids = [0, 17, weights.config.vocabulary - 1, 17]
+    assert np.array_equal(table.rows(ids), exact.rows(ids).astype(np.float16).astype(np.float32))
+    assert np.array_equal(table.rows([17]), table.rows(ids)[1:2])
+
+
+@pytest.mark.models
+def test_a_damaged_store_is_told(plain: Plain, tmp_path: Path) -> None:
+    _, weights, _store = plain
+    assert WeightStore(weights.config, tmp_path / "none", tied=False).table() is None
+    (tmp_path / "short").write_bytes(b"x" * 4096)
+    for name in ("none", "short"):
+        with pytest.raises(ModelFileError, match="Remove it"):
+            WeightStore(weights.config, tmp_path / name, tied=True).table()
 
 
 @pytest.mark.models
@@ -282,3 +304,20 @@ def test_a_step_without_room_goes_on_when_there_is_some(
     assert not decoder.graph_failure and 1 not in decoder._graphs
     decoder.step(5)
     assert 1 in decoder._graphs
+
+
+@pytest.mark.models
+def test_a_graph_that_never_has_room_is_tried_less_and_less(
+    decoder: TensorRTDecoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder.cache.reset()
+    decoder.prefill([1, 2])
+    decoder._graphs.clear()
+    decoder._runs.clear()
+    tried: list[int] = []
+    monkeypatch.setattr(decoder_trt.CudaGraph, "no_room", True)
+    began = decoder_trt.CudaGraph.begin
+    monkeypatch.setattr(decoder_trt.CudaGraph, "begin", lambda graph: (tried.append(decoder._runs[1]), began(graph)))
+    for _ in range(36):
+        decoder.step(5)
+    assert tried == [2, 3, 5, 9, 17, 33]

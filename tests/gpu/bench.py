@@ -107,7 +107,7 @@ def decoder(name: str, device: Device) -> TensorRTDecoder:
     try:
         place = gguf_embedding(weights.file)
         store = store_weights(weights, trt_folder(weights.config), lambda fraction: None)
-        table = open_embedding(Path(), place, weights.config)
+        table = store.table() or open_embedding(Path(), place, weights.config)
         return TensorRTDecoder(weights.config, plans, device, table, store, capacity=CONTEXTS[name])
     finally:
         weights.close()
