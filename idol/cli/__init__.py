@@ -14,6 +14,7 @@ import importlib
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -40,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if not words or (words[0] not in COMMANDS and words[0] not in ("-h", "--help", "--version")):
         words = ["app", *words]
+    words = _with_signs(words)
     parser = argparse.ArgumentParser(prog="main.py", description="Idol, a desktop virtual idol.")
     from idol import __version__
 
@@ -74,7 +76,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _with_signs(words: list[str]) -> list[str]:
+    """``--orbit -45,0`` as ``--orbit=-45,0``: argparse takes what begins with a minus, and is no plain number, for an
+    option. None of ours begins with a digit."""
+    joined: list[str] = []
+    for word in words:
+        if joined and re.match(r"-[.\d]", word) and re.fullmatch(r"--[a-z-]+", joined[-1]):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def _nearest(word: str) -> str:
+    if word.lower().endswith((".vrm", ".glb")):
+        return f"To show an avatar, say: main.py app --avatar {word}"
     found = difflib.get_close_matches(word, COMMANDS, 1)
     return f"Did you mean {found[0]}?" if found else f"There are: {', '.join(COMMANDS)}."
 

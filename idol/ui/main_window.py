@@ -217,7 +217,7 @@ class MainWindow(QMainWindow):
         view.addSeparator()
         add_action(self, view, "About this avatar…", self.stage.show_terms)
         chat = self.menuBar().addMenu(with_key("Chat", "C"))
-        add_action(self, chat, "Stop", self._cancel)
+        add_action(self, chat, "Stop", self._cancel, "Esc")
         add_action(self, chat, "Start a new conversation", self._start_anew)
         self._voice_menu = self.menuBar().addMenu(with_key("Voice", "O"))
         self._voice_menu.aboutToShow.connect(self._fill_voices)

@@ -56,6 +56,14 @@ def test_mistakes_are_explained(
     assert hint in capsys.readouterr().err
 
 
+def test_angles_may_begin_with_a_minus(tmp_path: Path) -> None:
+    same = tmp_path / "joined.png", tmp_path / "apart.png"
+    common = ["snapshot", "--avatar", GODETTE, "--size", "64x64"]
+    assert main([*common, "--orbit=-45,10", "--head=-5,0,0", "-o", str(same[0])]) == 0
+    assert main([*common, "--orbit", "-45,10", "--head", "-5,0,0", "-o", str(same[1])]) == 0
+    assert same[0].read_bytes() == same[1].read_bytes()
+
+
 def test_gestures_and_animations_pose_her(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     animation = str(Path(GODETTE).parents[1] / "animations" / "idle_loop.vrma")
     pictures = []

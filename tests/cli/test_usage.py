@@ -26,6 +26,8 @@ def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "There is no command 'modles'. Did you mean models?\n"
     assert main(["sing"]) == 2
     assert "There are: app, say, chat" in capsys.readouterr().err
+    assert main(["mine.vrm"]) == 2
+    assert "main.py app --avatar mine.vrm" in capsys.readouterr().err
 
 
 def test_usage_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:

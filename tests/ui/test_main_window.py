@@ -101,6 +101,19 @@ def test_escape_and_the_button_stop_her(qtbot: QtBot, window: MainWindow, show: 
     qtbot.waitUntil(lambda: "…" in texts(window))
 
 
+def test_escape_stops_her_wherever_the_cursor_is(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
+    with qtbot.waitActive(window):
+        window.activateWindow()
+    window.set_stage(True)
+    qtbot.waitUntil(lambda: not window.chat.isVisible())
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert show.cancels == 1
+    window.set_stage(False)
+    window.view.setFocus()
+    qtbot.keyClick(window.view, Qt.Key.Key_Escape)
+    assert show.cancels == 2
+
+
 def test_loading_and_failing_are_told(qtbot: QtBot, window: MainWindow, show: FakeShow) -> None:
     show.send(Loading("loading the voice", 0.5))
     qtbot.waitUntil(lambda: "loading the voice" in window._state.text())
