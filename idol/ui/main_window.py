@@ -335,6 +335,8 @@ class MainWindow(QMainWindow):
         self.chat.setVisible(not on)
         self.menuBar().setVisible(not on)
         self.statusBar().setVisible(not on)
+        if not on:
+            self.chat.line.setFocus()
 
     def _set_overlay(self, on: bool) -> None:
         self.overlay.setVisible(on)
