@@ -48,10 +48,11 @@ class MorphBlend:
         self.revision += 1
         used = np.where(np.abs(self._last) >= SMALLEST, self._last, 0.0).astype(np.float32)
         for first, last, morphs, block in self._bands:
-            if changed[morphs].any():
-                np.dot(used[morphs], block, out=self._blended[first:last].reshape(-1))
-        self.offsets[:, 0:3] = self._blended[:, 0:3]
-        self.offsets[:, 4:7] = self._blended[:, 3:6]
+            if np.count_nonzero(changed.take(morphs)):
+                np.dot(used.take(morphs), block, out=self._blended[first:last].reshape(-1))
+        # Column by column: NumPy copies long columns three times as fast as many short rows.
+        for column in range(6):
+            self.offsets[:, column + column // 3] = self._blended[:, column]
         return True
 
 
