@@ -29,7 +29,7 @@ _ONES = np.ones((3, 1))
 
 @dataclass(slots=True)
 class Contacts:
-    """What the joints of one depth may touch: ``rows`` (R,) of that depth; (R, C) arrays by joint and column.
+    """What the joints of one depth may touch: ``rows`` (R,) of that depth; (C, R) arrays by column and joint.
 
     ``gate`` is what ``_reduced`` falls below at a touch, -inf for colliders that are not the joint's; ``limits`` are
     the metres at which it touches."""
@@ -70,15 +70,15 @@ class Colliders:
         plane = np.asarray([c.normal is not None for c in found], bool)
         inside = np.asarray([c.inside for c in found], bool)
         self._is_plane, self._planes = plane, np.flatnonzero(plane)
-        self._sign = np.where(inside, -1.0, 1.0) if inside.any() else None
-        self._numbers = np.arange(len(found))
-        mask = np.zeros((len(used), len(found)), bool)
+        self._numbers = np.arange(len(found))[:, None]
+        mask = np.zeros((len(found), len(used)), bool)
         for row, own in enumerate(places):
-            mask[row, own] = True
+            mask[own, row] = True
         size = np.cbrt(np.abs(np.linalg.det(skeleton.rest_world[self.nodes, :3, :3]))) * [c.radius for c in found]
-        own_radius, sign = radius[:, None], np.where(inside, -1.0, 1.0)
-        self._limits = np.where(plane, own_radius, np.where(inside, size - own_radius, size + own_radius))
-        """(J, C) metres at which a joint touches."""
+        sign, plane, size = np.where(inside, -1.0, 1.0)[:, None], plane[:, None], size[:, None]
+        self._sign = sign if inside.any() else None
+        self._limits = np.where(plane, radius, size + sign * radius)
+        """(C, J) metres at which a joint touches."""
         wide = self._limits + np.where(plane, MARGIN, MARGIN * sign)
         # One comparison with what ``_reduced`` gives tells a touch, whatever the shape.
         self._gate, self._wide = (
@@ -87,8 +87,8 @@ class Colliders:
         )
         self._has_capsule = bool(np.abs(shaft).max() > 1e-9)
         parts = 3 if self._has_capsule else 1
-        self._stack, self._shift = np.zeros((3, parts * len(found))), np.zeros(parts * len(found))
-        self._asked = mask.any(1)
+        self._stack, self._shift = np.zeros((parts * len(found), 3)), np.zeros((parts * len(found), 1))
+        self._asked = mask.any(0)
         self._ask()
 
     def place(self, matrices: F64) -> None:
@@ -96,18 +96,17 @@ class Colliders:
         basis, count = matrices[:, :3, :3], self.count
         moved = basis @ self._inner
         at = self._at = moved[:, :, 0] + matrices[:, :3, 3]
-        self._stack[:, :count] = -2.0 * at.T
-        self._shift[:count] = ((at * at) @ _ONES)[:, 0]
+        np.multiply(at, -2.0, out=self._stack[:count])
+        np.matmul(at * at, _ONES, out=self._shift[:count])
         if self._has_capsule:
             along = moved[:, :, 1]
-            length = np.sqrt((along * along) @ _ONES)
-            along = self._along = along / np.maximum(length, 1e-9)
-            self._reach = length[:, 0]
-            self._stack[:, count : 2 * count] = along.T
-            self._stack[:, 2 * count :] = 2.0 * along.T
-            begin = ((along * at) @ _ONES)[:, 0]
-            self._shift[count : 2 * count] = -begin
-            self._shift[2 * count :] = -2.0 * begin
+            self._reach = np.sqrt((along * along) @ _ONES)
+            along = self._along = along / np.maximum(self._reach, 1e-9)
+            begin = (along * at) @ _ONES
+            self._stack[count : 2 * count] = along
+            np.multiply(along, 2.0, out=self._stack[2 * count :])
+            np.negative(begin, out=self._shift[count : 2 * count])
+            np.multiply(begin, -2.0, out=self._shift[2 * count :])
         if len(self._planes):
             # A normal keeps its angle to the plane under any scale by the inverse transpose.
             turned = (np.linalg.inv(basis).transpose(0, 2, 1) @ self._normal)[:, :, 0]
@@ -116,11 +115,11 @@ class Colliders:
     def missed(self, tails: F64) -> bool:
         """Whether an end got into a collider without having been asked. Also chooses what is asked from now on."""
         reduced = self._reduced(tails)
-        near = np.logical_or.reduce(self._wide > reduced, 1)
+        near = np.logical_or.reduce(self._wide > reduced, 0)
         fresh = near > self._asked
         missed = False
         if np.count_nonzero(fresh):
-            missed = bool((self._gate[fresh] > reduced[fresh]).any())
+            missed = bool((self._gate[:, fresh] > reduced[:, fresh]).any())
             near |= self._asked
         elif np.count_nonzero(self._asked) <= np.count_nonzero(near) + SPARE:
             return False
@@ -130,32 +129,33 @@ class Colliders:
 
     def _ask(self) -> None:
         rows = np.flatnonzero(self._asked)
-        gate, limits = self._gate.take(rows, 0), self._limits.take(rows, 0)
+        gate, limits = self._gate[:, rows], self._limits[:, rows]
         cuts = rows.searchsorted(self._edges).tolist()
         self.contacts = [
-            Contacts(rows[a:b] - first, gate[a:b], limits[a:b]) if b > a else None
+            Contacts(rows[a:b] - first, gate[:, a:b].copy(), limits[:, a:b].copy()) if b > a else None
             for a, b, first in zip(cuts, cuts[1:], self._edges.tolist(), strict=False)
         ]
 
     def _reduced(self, tails: F64) -> F64:
-        """(R, C): squared distances from the middles, negative for those that keep things in; heights over planes."""
+        """(C, R): squared distances from the middles, negative for those that keep things in; heights over planes."""
         count = self.count
-        both = tails @ self._stack
+        both = self._stack @ tails.T
         both += self._shift
-        out: F64 = both[:, :count]
+        out: F64 = both[:count]
         if self._has_capsule:
             # Along the shaft, in metres, as far as it goes: the foot of the perpendicular.
-            foot = both[:, count : 2 * count]
+            foot = both[count : 2 * count]
             np.minimum(np.maximum(foot, 0.0, out=foot), self._reach, out=foot)
-            back = foot - both[:, 2 * count :]
+            back = foot - both[2 * count :]
             back *= foot
             out += back
-        out += (tails * tails) @ _ONES
+        out += _ONES.T @ (tails * tails).T
         if self._sign is not None:
             out *= self._sign
         if len(self._planes):
             facing = self._facing[self._planes]
-            out[:, self._planes] = tails @ facing.T - np.einsum("ci,ci->c", facing, self._at[self._planes])
+            middle = np.einsum("ci,ci->c", facing, self._at[self._planes])
+            out[self._planes] = facing @ tails.T - middle[:, None]
         return out
 
     def push(self, contacts: Contacts, head: F64, tail: F64, length: F64) -> bool:
@@ -167,14 +167,14 @@ class Colliders:
         ends = tail.take(rows, 0)
         while True:
             touching = gate > self._reduced(ends)
-            hit = np.logical_or.reduce(touching, 1).nonzero()[0]
-            if not len(hit):
+            if not np.count_nonzero(touching):
                 return pushed
             pushed = True
+            hit = np.logical_or.reduce(touching, 0).nonzero()[0]
             # Columns are in every spring's order: the first that is touched is the next to push.
-            c = touching.argmax(1).take(hit)
-            rows, gate, limits, at = rows.take(hit), gate.take(hit, 0), limits.take(hit, 0), ends.take(hit, 0)
-            limit = limits.take(c + self.count * np.arange(len(c)))[:, None]
+            c = touching.argmax(0).take(hit)
+            rows, gate, limits, at = rows.take(hit), gate.take(hit, 1), limits.take(hit, 1), ends.take(hit, 0)
+            limit = limits[c, np.arange(len(c))][:, None]
             away = at - self._at.take(c, 0)
             if len(self._planes):
                 facing = self._facing.take(c, 0)
@@ -182,7 +182,7 @@ class Colliders:
             if self._has_capsule:
                 along = self._along.take(c, 0)
                 foot = (away * along) @ _ONES
-                np.minimum(np.maximum(foot, 0.0, out=foot), self._reach.take(c)[:, None], out=foot)
+                np.minimum(np.maximum(foot, 0.0, out=foot), self._reach.take(c, 0), out=foot)
                 foot = foot * along
                 away -= foot
             out = away * (limit / np.maximum(np.sqrt((away * away) @ _ONES), 1e-9) - 1.0)
@@ -194,7 +194,7 @@ class Colliders:
             at *= length.take(rows, 0) / np.maximum(np.sqrt((at * at) @ _ONES), 1e-9)
             at += start
             tail[rows] = ends = at
-            gate = np.where(self._numbers > c[:, None], gate, -np.inf)
+            gate = np.where(self._numbers > c, gate, -np.inf)
 
 
 def _columns(used: Sequence[tuple[int, ...]]) -> tuple[list[int], list[list[int]]]:
