@@ -362,10 +362,9 @@ class _Anchors:
     def __init__(
         self, data: AvatarData, skeleton: Skeleton, roots: NDArray[np.int64], colliders: NDArray[np.int64]
     ) -> None:
-        self._roots, self._colliders = roots, colliders
         parents = skeleton.parents[roots]
-        self._parents = np.maximum(parents, 0)
-        self._rooted = parents < 0
+        self._rooted = np.flatnonzero(parents < 0)
+        self._nodes = np.concatenate([np.maximum(parents, 0), colliders]).astype(np.int64)
         self._offset = skeleton.rest_translations[roots][:, :, None]
         self._count = len(roots)
         both = len(roots) + len(colliders)
@@ -375,13 +374,14 @@ class _Anchors:
 
     def take(self, world: F64) -> bool:
         """Read this frame's matrices. False when they are not numbers, and then nothing has changed."""
-        new = world[np.concatenate([self._parents, self._colliders])]
-        new[: self._count][self._rooted] = np.eye(4)
+        new = world.take(self._nodes, 0)
+        if len(self._rooted):
+            new[self._rooted] = np.eye(4)
         if not np.isfinite(new).all():
             return False
         basis = new[: self._count, :3, :3]
         head = (basis @ self._offset)[:, :, 0] + new[: self._count, :3, 3]
-        new[: self._count, :3, :3] = basis / np.sqrt(np.einsum("jik,jik->jk", basis, basis))[:, None, :]
+        new[: self._count, :3, :3] = basis / np.sqrt(np.add.reduce(basis * basis, 1))[:, None, :]
         new[: self._count, :3, 3] = head
         self._new = new
         return True
@@ -406,7 +406,7 @@ class _Anchors:
         else:
             mixed = self._old + (self._new - self._old) * share
             basis = mixed[:n, :3, :3]
-            mixed[:n, :3, :3] = basis / np.sqrt(np.einsum("jik,jik->jk", basis, basis))[:, None, :]
+            mixed[:n, :3, :3] = basis / np.sqrt(np.add.reduce(basis * basis, 1))[:, None, :]
         self.collider_matrices = mixed[n:]
         return mixed[:n, :3, :3], mixed[:n, :3, 3]
 
