@@ -10,6 +10,7 @@ afterwards: ``missed`` looks, and a step in which that was so is done again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,7 +70,7 @@ class Colliders:
         self._normal = np.asarray([c.normal or (0.0, 1.0, 0.0) for c in found], np.float64).reshape(-1, 3, 1)
         plane = np.asarray([c.normal is not None for c in found], bool)
         inside = np.asarray([c.inside for c in found], bool)
-        self._is_plane, self._planes = plane, np.flatnonzero(plane)
+        self._plane_one, self._planes = plane.tolist(), np.flatnonzero(plane)
         self._numbers = np.arange(len(found))[:, None]
         mask = np.zeros((len(found), len(used)), bool)
         for row, own in enumerate(places):
@@ -96,12 +97,14 @@ class Colliders:
         basis, count = matrices[:, :3, :3], self.count
         moved = basis @ self._inner
         at = self._at = moved[:, :, 0] + matrices[:, :3, 3]
+        self._at_one = at.tolist()
         np.multiply(at, -2.0, out=self._stack[:count])
         np.matmul(at * at, _ONES, out=self._shift[:count])
         if self._has_capsule:
             along = moved[:, :, 1]
             self._reach = np.sqrt((along * along) @ _ONES)
-            along = self._along = along / np.maximum(self._reach, 1e-9)
+            along = along / np.maximum(self._reach, 1e-9)
+            self._along_one, self._reach_one = along.tolist(), self._reach.tolist()
             begin = (along * at) @ _ONES
             self._stack[count : 2 * count] = along
             np.multiply(along, 2.0, out=self._stack[2 * count :])
@@ -111,6 +114,7 @@ class Colliders:
             # A normal keeps its angle to the plane under any scale by the inverse transpose.
             turned = (np.linalg.inv(basis).transpose(0, 2, 1) @ self._normal)[:, :, 0]
             self._facing = turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-9)
+            self._facing_one = self._facing.tolist()
 
     def missed(self, tails: F64) -> bool:
         """Whether an end got into a collider without having been asked. Also chooses what is asked from now on."""
@@ -174,27 +178,30 @@ class Colliders:
             # Columns are in every spring's order: the first that is touched is the next to push.
             c = touching.argmax(0).take(hit)
             rows, gate, limits, at = rows.take(hit), gate.take(hit, 1), limits.take(hit, 1), ends.take(hit, 0)
-            limit = limits[c, np.arange(len(c))][:, None]
-            away = at - self._at.take(c, 0)
-            if len(self._planes):
-                facing = self._facing.take(c, 0)
-                height = (away * facing) @ _ONES
-            if self._has_capsule:
-                along = self._along.take(c, 0)
-                foot = (away * along) @ _ONES
-                np.minimum(np.maximum(foot, 0.0, out=foot), self._reach.take(c, 0), out=foot)
-                foot = foot * along
-                away -= foot
-            out = away * (limit / np.maximum(np.sqrt((away * away) @ _ONES), 1e-9) - 1.0)
-            if len(self._planes):
-                out = np.where(self._is_plane.take(c)[:, None], facing * (limit - height), out)
-            start = head.take(rows, 0)
-            at += out
-            at -= start
-            at *= length.take(rows, 0) / np.maximum(np.sqrt((at * at) @ _ONES), 1e-9)
-            at += start
-            tail[rows] = ends = at
+            each = zip(
+                c.tolist(), at.tolist(), head.take(rows, 0).tolist(), length.take(rows, 0).tolist(),
+                limits.T.tolist(), strict=True,
+            )  # fmt: skip
+            ends = np.asarray([self._pushed(k, end, start, size[0], limit[k]) for k, end, start, size, limit in each])
+            tail[rows] = ends
             gate = np.where(self._numbers > c, gate, -np.inf)
+
+    def _pushed(self, c: int, end: list[float], start: list[float], length: float, limit: float) -> list[float]:
+        """The end of a bone from ``start`` after collider ``c``: plain numbers, as few bones touch at a time."""
+        (x, y, z), (sx, sy, sz), (ax, ay, az) = end, start, self._at_one[c]
+        dx, dy, dz = x - ax, y - ay, z - az
+        if self._plane_one[c]:
+            dx, dy, dz = self._facing_one[c]
+            factor = limit - dx * (x - ax) - dy * (y - ay) - dz * (z - az)
+        else:
+            if self._has_capsule:
+                ux, uy, uz = self._along_one[c]
+                foot = min(max(dx * ux + dy * uy + dz * uz, 0.0), self._reach_one[c][0])
+                dx, dy, dz = dx - foot * ux, dy - foot * uy, dz - foot * uz
+            factor = limit / max(math.sqrt(dx * dx + dy * dy + dz * dz), 1e-9) - 1.0
+        bx, by, bz = x + dx * factor - sx, y + dy * factor - sy, z + dz * factor - sz
+        share = length / max(math.sqrt(bx * bx + by * by + bz * bz), 1e-9)
+        return [sx + bx * share, sy + by * share, sz + bz * share]
 
 
 def _columns(used: Sequence[tuple[int, ...]]) -> tuple[list[int], list[list[int]]]:
