@@ -260,8 +260,11 @@ class AvatarMotion:
         asked, shift = item.computed.sample(item.at)
         asked = asked / np.sqrt((asked * asked).sum(1, keepdims=True))
         weight, replaces = item.fade.weight, item.computed.replaces
-        added = multiply(turns, slerp(IDENTITY[None], asked, weight) if weight < 1.0 else asked)
-        turns[:] = np.where(replaces[:, None], slerp(turns, asked, weight), added)
+        if weight < 1.0:
+            added = multiply(turns, slerp(IDENTITY[None], asked, weight))
+            turns[:] = np.where(replaces[:, None], slerp(turns, asked, weight), added)
+        else:
+            turns[:] = np.where(replaces[:, None], asked, multiply(turns, asked))
         return hips + shift * weight
 
     def _stand(self, turns: F64, hips: F64) -> F64:

@@ -37,7 +37,10 @@ class MorphBlend:
         """Counts up whenever ``offsets`` change."""
         self._last = np.zeros(len(primitive.targets))
         self._blended = np.zeros((len(live), 6), np.float32)
-        self._bands = _bands(primitive, self.slots, len(live))
+        self._bands = [
+            (morphs, block, self._blended[first:last].reshape(-1))
+            for first, last, morphs, block in _bands(primitive, self.slots, len(live))
+        ]
 
     def blend(self, weights: NDArray[np.float64]) -> bool:
         """Blend for ``weights`` (targets,). False when nothing has changed since the last call."""
@@ -47,11 +50,12 @@ class MorphBlend:
         self._last[changed] = weights[changed]
         self.revision += 1
         used = np.where(np.abs(self._last) >= SMALLEST, self._last, 0.0).astype(np.float32)
-        for first, last, morphs, block in self._bands:
-            if changed[morphs].any():
-                np.dot(used[morphs], block, out=self._blended[first:last].reshape(-1))
-        self.offsets[:, 0:3] = self._blended[:, 0:3]
-        self.offsets[:, 4:7] = self._blended[:, 3:6]
+        for morphs, block, band in self._bands:
+            if np.count_nonzero(changed.take(morphs)):
+                np.dot(used.take(morphs), block, out=band)
+        # Column by column: NumPy copies long columns three times as fast as many short rows.
+        for column in range(6):
+            self.offsets[:, column + column // 3] = self._blended[:, column]
         return True
 
 

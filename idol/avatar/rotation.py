@@ -15,6 +15,23 @@ Quaternion = tuple[float, float, float, float]
 _NEXT, _AFTER = np.asarray([1, 2, 0]), np.asarray([2, 0, 1])
 
 
+def _products() -> Array:
+    """(16, 9): rotation matrix, row by row, from the products of components, (4, 4) row by row."""
+    x, y, z, w = range(4)
+    out = np.zeros((4, 4, 3, 3))
+    for row, column, pairs in (
+        (0, 0, ((y, y, -2), (z, z, -2))), (0, 1, ((x, y, 2), (w, z, -2))), (0, 2, ((x, z, 2), (w, y, 2))),
+        (1, 0, ((x, y, 2), (w, z, 2))), (1, 1, ((x, x, -2), (z, z, -2))), (1, 2, ((y, z, 2), (w, x, -2))),
+        (2, 0, ((x, z, 2), (w, y, -2))), (2, 1, ((y, z, 2), (w, x, 2))), (2, 2, ((x, x, -2), (y, y, -2))),
+    ):  # fmt: skip
+        for a, b, factor in pairs:
+            out[a, b, row, column] = factor
+    return out.reshape(16, 9)
+
+
+_FIRST, _SECOND, _PRODUCTS, _UNIT = np.repeat(np.eye(4), 4, 1), np.tile(np.eye(4), 4), _products(), np.eye(3).reshape(9)
+
+
 def multiply(a: Array, b: Array) -> Array:
     """First ``b``, then ``a``."""
     av, bv, aw, bw = a[..., :3], b[..., :3], a[..., 3:], b[..., 3:]
@@ -70,20 +87,13 @@ def rotate(q: Array, v: Array) -> Array:
 
 def to_matrix(q: Array) -> Array:
     """(..., 3, 3)."""
-    x, y, z, w = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
-    out = np.empty((*q.shape[:-1], 3, 3), q.dtype)
-    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-    wx, wy, wz = w * x, w * y, w * z
-    out[..., 0, 0] = 1 - 2 * (yy + zz)
-    out[..., 0, 1] = 2 * (xy - wz)
-    out[..., 0, 2] = 2 * (xz + wy)
-    out[..., 1, 0] = 2 * (xy + wz)
-    out[..., 1, 1] = 1 - 2 * (xx + zz)
-    out[..., 1, 2] = 2 * (yz - wx)
-    out[..., 2, 0] = 2 * (xz - wy)
-    out[..., 2, 1] = 2 * (yz + wx)
-    out[..., 2, 2] = 1 - 2 * (xx + yy)
-    return out
+    # A rotation matrix less the unit matrix is linear in the products of two components.
+    out = q @ _FIRST
+    out *= q @ _SECOND
+    out = out @ _PRODUCTS
+    out += _UNIT
+    matrix: Array = out.reshape(*q.shape[:-1], 3, 3).astype(q.dtype, copy=False)
+    return matrix
 
 
 def from_matrix(m: Array) -> Array:

@@ -16,10 +16,17 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Subtree:
-    """Some nodes and all below them: ``nodes`` by depth, and (their slice, parents, whether these are roots)."""
+    """Some nodes and all below them: ``nodes``, each after its parent, in levels.
+
+    ``levels``: a slice of ``nodes`` each. ``above``: where the parents are, by node for the first two levels (-1 for
+    the roots, which are the first), then by place in ``nodes``. ``local`` and ``solved`` (n, 4, 4) are for ``solve``.
+    """
 
     nodes: NDArray[np.int64]
-    levels: tuple[tuple[slice, NDArray[np.int64], bool], ...]
+    levels: tuple[slice, ...]
+    above: tuple[NDArray[np.int64], ...]
+    local: F64
+    solved: F64
 
 
 class Skeleton:
@@ -57,12 +64,16 @@ class Skeleton:
         nodes, world = found.nodes, self.world
         if not len(nodes):
             return world
-        local = np.zeros((len(nodes), 4, 4))
-        local[:, 3, 3] = 1.0
-        np.multiply(to_matrix(self.rotations[nodes]), self.scales[nodes][:, None, :], out=local[:, :3, :3])
-        local[:, :3, 3] = self.translations[nodes]
-        for span, parents, root in found.levels:
-            world[nodes[span]] = local[span] if root else world[parents] @ local[span]
+        local, solved = found.local, found.solved
+        turns = to_matrix(self.rotations.take(nodes, 0))
+        np.multiply(turns, self.scales.take(nodes, 0)[:, None, :], out=local[:, :3, :3])
+        local[:, :3, 3] = self.translations.take(nodes, 0)
+        roots, hung, *inner = zip(found.levels, found.above, strict=True)
+        solved[roots[0]] = world[nodes[roots[0]]] = local[roots[0]]
+        np.matmul(world.take(hung[1], 0), local[hung[0]], out=solved[hung[0]])
+        for span, above in inner:
+            np.matmul(solved.take(above, 0), local[span], out=solved[span])
+        world[nodes] = solved
         return world
 
     def below(self, nodes: NDArray[np.int64], but: bool = False) -> Subtree:
@@ -90,22 +101,28 @@ class Skeleton:
         return bool(np.allclose(square, even, rtol=1e-4, atol=1e-6))
 
     def _subtree(self, inside: NDArray[np.bool_]) -> Subtree:
+        # 0 for roots, 1 below what is not inside, and so on down.
+        level = np.full(len(inside), -1, np.int64)
+        for node in np.argsort(self.depth, kind="stable"):
+            if inside[node]:
+                parent = int(self.parents[node])
+                level[node] = 0 if parent < 0 else max(int(level[parent]), 0) + 1
         nodes = np.flatnonzero(inside)
-        nodes = nodes[np.argsort(self.depth[nodes], kind="stable")]
-        depth = self.depth[nodes]
-        edges = [0, *(np.flatnonzero(np.diff(depth)) + 1).tolist(), len(nodes)]
-        levels = [
-            (slice(a, b), self.parents[nodes[a:b]].astype(np.int64), bool(depth[a] == 0))
-            for a, b in pairwise(edges)
-            if b > a
-        ]
-        return Subtree(nodes, tuple(levels))
+        nodes = nodes[np.argsort(level[nodes], kind="stable")]
+        edges = level[nodes].searchsorted(np.arange(max(int(level.max()), 1) + 2)).tolist()
+        spans = tuple(slice(a, b) for a, b in pairwise(edges))
+        place = np.zeros(len(inside), np.int64)
+        place[nodes] = np.arange(len(nodes))
+        above = [self.parents[nodes[span]].astype(np.int64) for span in spans]
+        above[2:] = [place[parents] for parents in above[2:]]
+        local = np.zeros((len(nodes), 4, 4))
+        local[:, 3, 3] = 1.0
+        return Subtree(nodes, spans, tuple(above), local, local.copy())
 
     def _world_rotations(self) -> F64:
         """Rest rotations in world space, by chaining quaternions (scale leaves them alone)."""
         out = self.rest_rotations.copy()
-        for span, parents, root in self._every.levels:
-            if not root:
-                nodes = self._every.nodes[span]
-                out[nodes] = multiply(out[parents], self.rest_rotations[nodes])
+        for span in self._every.levels[1:]:
+            nodes = self._every.nodes[span]
+            out[nodes] = multiply(out[self.parents[nodes]], self.rest_rotations[nodes])
         return out

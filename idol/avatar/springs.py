@@ -30,6 +30,11 @@ TELEPORT = 0.7
 
 F64 = NDArray[np.float64]
 _ONES = np.ones((3, 1))
+# Short rows are what NumPy is slowest at: sums are written to every column, so that nothing is broadcast.
+_SUM = np.ones((3, 3))
+_HALF_SUM = np.full((3, 9), 0.5)
+_ROWS, _COLUMNS = np.repeat(np.eye(3), 3, 1), np.tile(np.eye(3), 3)
+_UNIT = np.eye(3).reshape(9)
 
 
 @dataclass(slots=True)
@@ -46,6 +51,7 @@ class _Row:
 @dataclass(slots=True)
 class _Level:
     """The joints of one depth: ``above`` indexes the joints they hang on; ``held`` (J, 3, 5) lies in that one's frame.
+    ``length`` and ``pull`` are (J, 3), three times the same.
 
     ``held`` is the bone's direction at rest, the joint's place, and its rest rotation after half a turn about the
     bone: a half turn more, about the middle of two directions, swings the bone from one onto the other."""
@@ -77,7 +83,7 @@ class Springs:
         bone = world[tails, :3, 3] - world[self.nodes, :3, 3]
         self._length = np.linalg.norm(bone, axis=1, keepdims=True)
         self._local = rotate(inverse(turns[self.nodes]), bone / self._length)
-        self._keep = 1.0 - np.asarray([row.joint.drag for row in rows], np.float64)[:, None]
+        self._keep = np.repeat(1.0 - np.asarray([row.joint.drag for row in rows], np.float64)[:, None], 3, 1)
         self._fall = np.asarray([row.joint.gravity for row in rows], np.float64) * STEP
         self._turn = to_matrix(turns[self.nodes])
         # What the world matrix has beside the rotation: scale, the same in every pose.
@@ -143,8 +149,8 @@ class Springs:
             self._to_rest[part] = turn
             half = 2.0 * axis[:, :, None] * self._local[part][:, None, :] - turn
             held = np.concatenate([axis[:, :, None], place[:, :, None], half], 2)
-            pull = np.asarray([row.joint.stiffness for row in rows[part]], np.float64)[:, None] * STEP
-            levels.append(_Level(part, over, held, self._local[part], self._length[part], pull))
+            pull = np.repeat(np.asarray([row.joint.stiffness for row in rows[part]], np.float64)[:, None], 3, 1) * STEP
+            levels.append(_Level(part, over, held, self._local[part], np.repeat(self._length[part], 3, 1), pull))
         return levels
 
     def reset(self) -> None:
@@ -198,9 +204,9 @@ class Springs:
             self._inner = self._inside(turn, self._turn, self._toward)
 
     def _step(self, turn: F64, head: F64, wanted: F64) -> None:
-        """Integrate all levels, and once more for each set of joints that met a collider they had not asked."""
+        """Integrate all levels, and again while joints met a collider unasked: each time a level more is final."""
         colliders = self._colliders
-        for _ in range(1 + colliders.count):
+        for _ in range(1 + len(self._levels)):
             for level, contacts in zip(self._levels, colliders.contacts, strict=True):
                 self._swing(level, contacts, turn, head, wanted)
             if not colliders.count or not colliders.missed(self._tail_now):
@@ -210,15 +216,14 @@ class Springs:
         """Integrate one level. It hangs on ``turn`` and ``head`` if it is the first, else on joints done before."""
         part = level.part
         axis, head, half = self._frame(level, turn, head)
-        toward = axis * level.pull
+        toward, tail = self._toward[part], self._tail_now[part]
+        np.multiply(axis, level.pull, out=toward)
         toward += wanted[part]
         toward -= head
-        toward /= np.maximum(np.sqrt((toward * toward) @ _ONES), 1e-9)
-        tail = self._tail_now[part]
+        toward /= np.maximum(np.sqrt((toward * toward) @ _SUM), 1e-9)
         np.multiply(toward, level.length, out=tail)
         tail += head
-        if contacts is not None:
-            self._colliders.push(contacts, head, tail, level.length)
+        if contacts is not None and self._colliders.push(contacts, head, tail, level.length):
             np.subtract(tail, head, out=toward)
             toward /= level.length
         self._place(level, axis, head, half, toward)
@@ -237,21 +242,26 @@ class Springs:
 
     def _place(self, level: _Level, axis: F64, head: F64, half: F64, toward: F64) -> None:
         """Turn a level's bones ``toward`` unit directions, the shortest way."""
+        part = level.part
         middle = axis + toward
-        square = (middle * middle) @ _ONES
-        if square.min() < 2e-6:
+        square = (middle * middle) @ _HALF_SUM
+        if square.item(square.argmin()) < 1e-6:
             # Straight back no way is the shortest: lean to a side.
             side = np.roll(level.local, 1, axis=1) * [1.0, -1.0, 1.0]
             rest = 2.0 * axis[:, :, None] * level.local[:, None, :] - half
             lean = toward + 2e-3 * (rest @ side[:, :, None])[:, :, 0]
             lean /= np.sqrt((lean * lean) @ _ONES)
-            toward = np.where(square < 2e-6, lean, toward)
+            toward = np.where(square[:, :1] < 1e-6, lean, toward)
             middle = axis + toward
-            square = np.maximum((middle * middle) @ _ONES, 1e-9)
-        turned = (middle * (2.0 / square))[:, :, None] * (middle[:, None, :] @ half)
-        np.subtract(turned, half, out=self._turn[level.part])
-        self._head[level.part] = head
-        self._toward[level.part] = toward
+            square = np.maximum((middle * middle) @ _HALF_SUM, 5e-10)
+        # Half a turn about the middle: 2 m m' / m'm - 1.
+        swing = middle @ _ROWS
+        swing *= middle @ _COLUMNS
+        swing /= square
+        swing -= _UNIT
+        np.matmul(swing.reshape(-1, 3, 3), half, out=self._turn[part])
+        self._head[part] = head
+        self._toward[part] = toward
 
     def _inside(self, turn: F64, turns: F64, toward: F64) -> F64:
         """Directions of bones in the frames of their rest."""
@@ -312,7 +322,7 @@ class Springs:
         for level in self._levels:
             axis, place, half = self._frame(level, turn, head)
             toward = tails[level.part] - place
-            toward /= np.maximum(np.sqrt((toward * toward) @ _ONES), 1e-9)
+            toward /= np.maximum(np.sqrt((toward * toward) @ _SUM), 1e-9)
             self._place(level, axis, place, half, toward)
         inner = self._inside(turn, self._turn, self._toward)
         self._shown = self._turn, self._head
@@ -352,10 +362,9 @@ class _Anchors:
     def __init__(
         self, data: AvatarData, skeleton: Skeleton, roots: NDArray[np.int64], colliders: NDArray[np.int64]
     ) -> None:
-        self._roots, self._colliders = roots, colliders
         parents = skeleton.parents[roots]
-        self._parents = np.maximum(parents, 0)
-        self._rooted = parents < 0
+        self._rooted = np.flatnonzero(parents < 0)
+        self._nodes = np.concatenate([np.maximum(parents, 0), colliders]).astype(np.int64)
         self._offset = skeleton.rest_translations[roots][:, :, None]
         self._count = len(roots)
         both = len(roots) + len(colliders)
@@ -365,13 +374,14 @@ class _Anchors:
 
     def take(self, world: F64) -> bool:
         """Read this frame's matrices. False when they are not numbers, and then nothing has changed."""
-        new = world[np.concatenate([self._parents, self._colliders])]
-        new[: self._count][self._rooted] = np.eye(4)
+        new = world.take(self._nodes, 0)
+        if len(self._rooted):
+            new[self._rooted] = np.eye(4)
         if not np.isfinite(new).all():
             return False
         basis = new[: self._count, :3, :3]
         head = (basis @ self._offset)[:, :, 0] + new[: self._count, :3, 3]
-        new[: self._count, :3, :3] = basis / np.sqrt(np.einsum("jik,jik->jk", basis, basis))[:, None, :]
+        new[: self._count, :3, :3] = basis / np.sqrt(np.add.reduce(basis * basis, 1))[:, None, :]
         new[: self._count, :3, 3] = head
         self._new = new
         return True
@@ -396,7 +406,7 @@ class _Anchors:
         else:
             mixed = self._old + (self._new - self._old) * share
             basis = mixed[:n, :3, :3]
-            mixed[:n, :3, :3] = basis / np.sqrt(np.einsum("jik,jik->jk", basis, basis))[:, None, :]
+            mixed[:n, :3, :3] = basis / np.sqrt(np.add.reduce(basis * basis, 1))[:, None, :]
         self.collider_matrices = mixed[n:]
         return mixed[:n, :3, :3], mixed[:n, :3, 3]
 

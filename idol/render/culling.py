@@ -65,7 +65,7 @@ class Culling:
         if not groups:
             return
         self._joints = np.concatenate([held.joints for held in groups])
-        self._centres = np.concatenate([held.centres for held in groups])[:, None, :]
+        self._centres = np.concatenate([held.centres for held in groups])[:, :, None]
         self._radii = np.concatenate([held.radii for held in groups])
         firsts = np.cumsum([0, *(len(held.joints) for held in groups)])
         self._starts = np.concatenate([held.starts + first for held, first in zip(groups, firsts, strict=False)])
@@ -74,12 +74,16 @@ class Culling:
         """What to draw of each primitive; see ``Groups.visible``."""
         if not self._groups:
             return []
-        moved = palette[self._joints]
-        turn = moved[:, :, :3]
-        centres = (turn * self._centres).sum(axis=2) + moved[:, :, 3]
-        stretch = np.sqrt((turn * turn).sum(axis=1).max(axis=1))
-        reach = centres @ planes[:, :3].T + planes[:, 3] + (self._radii * stretch + _MARGIN)[:, None]
-        seen = np.asarray((np.maximum.reduceat(reach, self._starts, axis=0) > 0).all(axis=1))
+        moved = palette.take(self._joints, 0)
+        turn = palette[:, :, :3]
+        centres = (moved[:, :, :3] @ self._centres)[:, :, 0]
+        centres += moved[:, :, 3]
+        stretch = np.sqrt((turn * turn).sum(axis=1).max(axis=1)).take(self._joints)
+        # Planes first: long rows are what NumPy walks fast.
+        reach = planes[:, :3] @ centres.T
+        reach += planes[:, 3:]
+        reach += self._radii * stretch + _MARGIN
+        seen = np.asarray((np.maximum.reduceat(reach, self._starts, axis=1) > 0).all(axis=0))
         inside: list[bool] = seen.tolist()
         out, first = [], 0
         for held in self._groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from idol.avatar import Avatar
 from idol.render.camera import FRAMINGS, Camera, FramingName
+from idol.render.eye_contact import EyeContact
 from idol.render.gl import OpenGLError, RenderError
 from idol.render.hidden_context import window_samples
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
@@ -70,6 +72,7 @@ class AvatarView(QOpenGLWidget):
         self._last: float | None = None
         self._viewpoint = Viewpoint()
         self._camera = Camera()
+        self._contact = EyeContact()
         self._leaving: Camera | None = None
         self._gone = 0.0
         self._drag: QPointF | None = None
@@ -114,6 +117,7 @@ class AvatarView(QOpenGLWidget):
     def set_avatar(self, avatar: Avatar | None, viewpoint: Viewpoint | None = None) -> None:
         """Show ``avatar``, from ``viewpoint`` or else the present framing; it is uploaded at the next painting."""
         self._avatar = avatar
+        self._contact.reset()
         self._pending = True
         if not self._no_gl:
             self._message = ""
@@ -223,7 +227,9 @@ class AvatarView(QOpenGLWidget):
             if 0.0 < step < LONGEST_STEP:
                 self._interval += 0.1 * (step - self._interval)
             self._asked = max(self._asked, moment + self.lead)
-            self._avatar.update(self._pose(self._asked), step)
+            pose = self._pose(self._asked)
+            yaw, pitch = self._contact.turn(self._avatar, self._camera.eye, step)
+            self._avatar.update(replace(pose, gaze=(pose.gaze[0] + yaw, pose.gaze[1] + pitch)), step)
             self._ticked = time.monotonic()
             self._glide(step)
         self._last = moment
