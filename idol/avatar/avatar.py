@@ -29,7 +29,7 @@ from idol.seams import ARKIT_INDEX, ARKIT_NAMES, Emotion, FacePose
 EMOTION_PRESETS: dict[Emotion, tuple[tuple[str, float], ...]] = {
     "neutral": (), "happy": (("happy", 0.8),), "sad": (("sad", 0.8),), "angry": (("angry", 0.8),),
     "surprised": (("surprised", 0.8),), "relaxed": (("relaxed", 0.8),),
-    "shy": (("relaxed", 0.35), ("happy", 0.35)), "thinking": (("neutral", 1.0),),
+    "shy": (("relaxed", 0.35), ("happy", 0.35)), "thinking": (("angry", 0.25), ("surprised", 0.2)),
 }  # fmt: skip
 EMOTION_SECONDS = 0.18
 """Time constant of an emotion's rise and fall on models that show it by presets."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from idol.cli.backgrounds import BACKGROUND_HELP, KEY_NAMES, UsageError, is_picture, parse_background
 from idol.cli.outputs import tell_unwritten, unwritable
+from idol.face.behaviour import emotion_weights
 from idol.render.background_file import BackgroundError, read_background
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES, EMOTIONS, FacePose
@@ -193,9 +194,8 @@ def _run(arguments: argparse.Namespace) -> int:
         if name not in avatar.expression_names:
             raise UsageError(f"--expression {name}: not in this model. {near(name, avatar.expression_names)}")
         avatar.set_expression(name, weight)
-    if arguments.emotion in avatar.expression_names and avatar.shows_arkit_brows:
-        # Here nobody mixes the emotion into the 52 weights, as the show does: the model's own preset stands for it.
-        avatar.set_expression(arguments.emotion, 1.0)
+    if arguments.emotion != "neutral":
+        weights = np.maximum(weights, emotion_weights(arguments.emotion))  # as the show mixes it in
     at = _begin_motion(avatar, arguments)
     if arguments.list:
         print(f"{avatar.title}: {len(avatar.arkit_names)} of 52 BlendShapes; gaze by {avatar.gaze.kind}")

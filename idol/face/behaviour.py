@@ -16,15 +16,19 @@ from idol.face.choreography import Choreographer
 from idol.seams import ARKIT_INDEX, Emotion, FacePose, Weights
 
 _POSES: dict[Emotion, dict[str, float]] = {
-    "neutral": {"mouthSmile": 0.12, "browInnerUp": 0.03},
-    "happy": {"mouthSmile": 0.62, "cheekSquint": 0.40, "eyeSquint": 0.22, "browOuterUp": 0.14, "browInnerUp": 0.10},
-    "sad": {"mouthFrown": 0.42, "browInnerUp": 0.62, "browDown": 0.12, "eyeSquint": 0.10, "mouthShrugLower": 0.18},
-    "angry": {"browDown": 0.66, "noseSneer": 0.26, "eyeSquint": 0.24, "mouthFrown": 0.26, "mouthPress": 0.18},
-    "surprised": {"browInnerUp": 0.62, "browOuterUp": 0.62, "eyeWide": 0.50, "jawOpen": 0.10},
-    "relaxed": {"mouthSmile": 0.28, "eyeSquint": 0.14, "eyeBlink": 0.14, "browInnerUp": 0.06},
-    "shy": {"mouthSmile": 0.34, "browInnerUp": 0.36, "mouthPress": 0.16, "eyeSquint": 0.10, "cheekSquint": 0.16},
-    "thinking": {"browDown": 0.10, "browInnerUp": 0.18, "browOuterUp": 0.10, "mouthPucker": 0.10, "mouthSmile": 0.06},
-}
+    "neutral": {"mouthSmile": 0.14, "browInnerUp": 0.03},
+    "happy": {"mouthSmile": 0.90, "cheekSquint": 0.80, "eyeSquint": 0.50, "browOuterUp": 0.40, "browInnerUp": 0.30},
+    "sad": {"mouthFrown": 0.75, "browInnerUp": 1.0, "browDown": 0.10, "eyeSquint": 0.15, "eyeBlink": 0.16,
+            "mouthShrugLower": 0.40},
+    "angry": {"browDown": 1.0, "noseSneer": 0.50, "eyeSquint": 0.45, "mouthFrown": 0.55, "mouthPress": 0.30},
+    "surprised": {"browInnerUp": 0.90, "browOuterUp": 0.95, "eyeWide": 1.0, "jawOpen": 0.10, "mouthFunnel": 0.08},
+    "relaxed": {"mouthSmile": 0.50, "eyeSquint": 0.35, "eyeBlink": 0.26, "browInnerUp": 0.15},
+    "shy": {"mouthSmile": 0.40, "browInnerUp": 0.80, "mouthPress": 0.35, "eyeSquint": 0.20, "eyeBlink": 0.20,
+            "cheekSquint": 0.50},
+    "thinking": {"browDownLeft": 0.55, "browOuterUpRight": 0.70, "browInnerUp": 0.20, "eyeSquint": 0.30,
+                 "mouthPucker": 0.35, "mouthLeft": 0.45},
+}  # fmt: skip
+"""Drawn for a face of two hundred pixels on a stream: what a camera measures on people is too faint there."""
 _HEAD: dict[Emotion, tuple[float, float, float]] = {  # yaw, pitch, roll in radians
     "neutral": (0.0, 0.0, 0.02),
     "happy": (0.0, 0.03, 0.05),
@@ -39,13 +43,22 @@ _SYMMETRIC = frozenset(
     ("mouthSmile", "cheekSquint", "eyeSquint", "browOuterUp", "mouthFrown", "browDown", "noseSneer", "eyeWide",
      "eyeBlink", "mouthPress")
 )  # fmt: skip
-_ONSET = 0.18
-"""Time constant of an emotion's onset in s: 90 % within 0.41 s."""
+_ONSET = 0.11
+"""Time constant in s of an emotion's onset, which begins and ends softly: 90 % within 0.43 s."""
 _HEAD_JOINS = 0.15
 """Time constant in s with which the head follows a shift of gaze: the eyes are there first."""
 _BLINKS_PER_MINUTE = {"idle": 15.0, "speaking": 22.0}
 _DOUBLE = 0.12
 _CLOSING, _SHUT, _OPENING = 0.075, 0.035, 0.15
+
+
+def emotion_weights(emotion: Emotion) -> Weights:
+    """The 52 weights with which ``emotion`` shows while she is silent, both sides alike."""
+    weights = np.zeros(52, np.float32)
+    for name, value in _POSES[emotion].items():
+        for shape in (f"{name}Left", f"{name}Right") if name in _SYMMETRIC else (name,):
+            weights[ARKIT_INDEX[shape]] = value
+    return weights
 
 
 class BehaviourMixer:
@@ -55,6 +68,7 @@ class BehaviourMixer:
         self._random = np.random.default_rng(seed)
         self._last: float | None = None
         self._emotion = np.zeros(52, np.float32)
+        self._emotion_speed = np.zeros(52, np.float32)
         self._head = np.zeros(3)
         self._targets = {emotion: self._pose(values) for emotion, values in _POSES.items()}
         self._blink_at = 1.5
@@ -127,8 +141,12 @@ class BehaviourMixer:
         return weights
 
     def _follow_emotion(self, emotion: Emotion, step: float) -> None:
-        share = np.float32(1 - math.exp(-step / _ONSET))
-        self._emotion += (self._targets[emotion] - self._emotion) * share
+        # A critically damped spring, solved exactly: the same at any frame rate.
+        target, kept = self._targets[emotion], np.float32(math.exp(-step / _ONSET))
+        apart = self._emotion - target
+        push = self._emotion_speed + apart / np.float32(_ONSET)
+        self._emotion = target + (apart + push * np.float32(step)) * kept
+        self._emotion_speed = (self._emotion_speed - push * np.float32(step / _ONSET)) * kept
         slow = 1 - math.exp(-step / 0.45)
         self._head += (np.array(_HEAD[emotion]) - self._head) * slow
 
@@ -153,7 +171,9 @@ class BehaviourMixer:
         for name in ("mouthSmileLeft", "mouthSmileRight", "mouthFrownLeft", "mouthFrownRight"):
             weights[index[name]] = max(speech[index[name]], weights[index[name]] * 0.75 * room)
         weights[index["jawOpen"]] = 0.0
-        for name in ("mouthPucker", "mouthPressLeft", "mouthPressRight", "mouthShrugLower"):
+        for name in (
+            "mouthPucker", "mouthFunnel", "mouthPressLeft", "mouthPressRight", "mouthShrugLower", "mouthLeft",
+        ):  # fmt: skip
             weights[index[name]] *= 0.3
         np.maximum(weights, speech, out=weights)
         smile = max(weights[index["mouthSmileLeft"]], weights[index["mouthSmileRight"]])

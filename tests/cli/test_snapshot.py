@@ -64,6 +64,15 @@ def test_angles_may_begin_with_a_minus(tmp_path: Path) -> None:
     assert same[0].read_bytes() == same[1].read_bytes()
 
 
+def test_an_emotion_leaves_the_mouth_to_what_is_set(tmp_path: Path) -> None:
+    pictures = []
+    for words in ([], ["--set", "jawOpen=0.8"]):
+        out = tmp_path / f"{len(pictures)}.png"
+        assert main(["snapshot", "--emotion", "happy", "--size", "160x160", *words, "-o", str(out)]) == 0
+        pictures.append(np.asarray(Image.open(out)).astype(int))
+    assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 40).sum() > 20
+
+
 def test_gestures_and_animations_pose_her(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     animation = str(Path(GODETTE).parents[1] / "animations" / "idle_loop.vrma")
     pictures = []
