@@ -67,8 +67,8 @@ class BehaviourMixer:
     def __init__(self, seed: int = 7) -> None:
         self._random = np.random.default_rng(seed)
         self._last: float | None = None
-        self._emotion = np.zeros(52, np.float32)
-        self._emotion_speed = np.zeros(52, np.float32)
+        self._emotion: NDArray[np.float32] = np.zeros(52, np.float32)
+        self._emotion_speed: NDArray[np.float32] = np.zeros(52, np.float32)
         self._head = np.zeros(3)
         self._targets = {emotion: self._pose(values) for emotion, values in _POSES.items()}
         self._blink_at = 1.5
@@ -142,11 +142,11 @@ class BehaviourMixer:
 
     def _follow_emotion(self, emotion: Emotion, step: float) -> None:
         # A critically damped spring, solved exactly: the same at any frame rate.
-        target, kept = self._targets[emotion], np.float32(math.exp(-step / _ONSET))
+        target, kept = self._targets[emotion], math.exp(-step / _ONSET)
         apart = self._emotion - target
-        push = self._emotion_speed + apart / np.float32(_ONSET)
-        self._emotion = target + (apart + push * np.float32(step)) * kept
-        self._emotion_speed = (self._emotion_speed - push * np.float32(step / _ONSET)) * kept
+        push = self._emotion_speed + apart / _ONSET
+        self._emotion = np.asarray(target + (apart + push * step) * kept, np.float32)
+        self._emotion_speed = np.asarray((self._emotion_speed - push * (step / _ONSET)) * kept, np.float32)
         slow = 1 - math.exp(-step / 0.45)
         self._head += (np.array(_HEAD[emotion]) - self._head) * slow
 
