@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,9 @@ from idol.avatar.gesture_scores import SCORES
 from idol.avatar.loading import avatar_of
 from idol.render.prepared import PreparedAvatar, prepare
 from idol.ui.stage_memory import content_key
+
+BEHIND = 5
+"""Niceness of the threads that load. More would let one be put aside while it has Python's lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,7 @@ class AvatarLoader(QObject):
 
     def _run(self, turn: int, path: Path) -> None:
         result: LoadedAvatar | str
+        _step_back()
         try:
             result = _read(path)
         except AvatarError as error:
@@ -106,6 +113,13 @@ class AvatarLoader(QObject):
             self.failed.emit(path, result)
         else:
             self.loaded.emit(result)
+
+
+def _step_back() -> None:
+    """Let this thread, and those it starts, have a processor when those that draw and speak do not want it."""
+    if sys.platform.startswith("linux"):  # where niceness is a thread's
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BEHIND)
 
 
 def _read(path: Path) -> LoadedAvatar:

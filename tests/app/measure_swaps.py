@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -180,11 +181,9 @@ def main() -> int:
                     times.setdefault(name, []).append(row["shown"] - row["begun"])
                     if arguments.where:
                         print(f"-- {name}: longest {max(row['gaps']):.0f} ms, quiet {max(row['quiet'], default=0):.0f}")
-                        last = ""
-                        for at, text in row["seen"]:
-                            if text != last:
-                                print(f"   {at:.3f} {text}")
-                            last = text
+                        seen = Counter(text for _, text in row["seen"])
+                        for text, count in seen.most_common(12):
+                            print(f"   {count} times: {text}")
     finally:
         screen.stop()
     for name, values in gaps.items():
