@@ -60,6 +60,15 @@ def arm_weights(points: F64) -> dict[str, F64]:
     return {"leftUpperArm": 1 - low, "leftLowerArm": low * (1 - hand), "leftHand": low * hand}
 
 
+def sleeve_weights(points: F64) -> dict[str, F64]:
+    """Of cloth on her left arm: near the shoulder it follows that bone too."""
+    weights = arm_weights(points)
+    shoulder = 0.40 * smooth(points[:, 0], SHOULDER_X + 0.025, SHOULDER_X - 0.03)
+    weights["leftUpperArm"] = weights["leftUpperArm"] * (1 - shoulder)
+    weights["leftShoulder"] = shoulder
+    return weights
+
+
 def leg_weights(points: F64) -> dict[str, F64]:
     """Her left leg, by y."""
     y = points[:, 1]

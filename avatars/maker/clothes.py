@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from avatars.maker.atlas import CLOTH, PLEATS, cell, region
-from avatars.maker.body import arm_path, arm_weights, leg_tube, leg_weights, torso, torso_weights
+from avatars.maker.body import arm_path, arm_weights, leg_tube, leg_weights, sleeve_weights, torso, torso_weights
 from avatars.maker.curves import F64, smooth, spline
 from avatars.maker.mesh import Part, grid, tube, unit, vertex_normals
 from avatars.maker.pieces import Chain, Pieces, weights_along
@@ -69,10 +69,7 @@ def puff_sleeve(cuff: str, trim: str) -> list[Part]:
     points = points + unit(points - arm_path(points[:, 0])) * fold[:, None]
     # A puff hangs: fuller below.
     points[:, 1] -= 0.006 * smooth(uv[:, 1], 0.3, 0.75) * smooth(uv[:, 1], 1.0, 0.85)
-    weights = arm_weights(points)
-    shoulder = 0.40 * smooth(points[:, 0], SHOULDER_X + 0.025, SHOULDER_X - 0.03)
-    weights["leftUpperArm"] = weights["leftUpperArm"] * (1 - shoulder)
-    weights["leftShoulder"] = shoulder
+    weights = sleeve_weights(points)
     out = [Part(points, tri, region("sleeve", uv[:, 0], uv[:, 1]), weights)]
     x0 = SHOULDER_X + 0.092
     out.append(arm_ring(x0 + np.array([0.0, 0.001, 0.009, 0.018, 0.0255, 0.0245]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from avatars.maker.atlas import region
-from avatars.maker.body import arm_path, arm_weights, torso, torso_weights
+from avatars.maker.body import arm_path, sleeve_weights, torso, torso_weights
 from avatars.maker.clothes import (
     arm_ring,
     band,
@@ -123,10 +123,7 @@ def _jacket_sleeve() -> list[Part]:
     )
     points = points + unit(points - arm_path(points[:, 0])) * fold[:, None]
     points[:, 1] -= 0.007 * smooth(points[:, 0], 0.36, 0.43) * smooth(points[:, 0], 0.49, 0.46)
-    weights = arm_weights(points)
-    shoulder = 0.40 * smooth(points[:, 0], SHOULDER_X + 0.025, SHOULDER_X - 0.03)
-    weights["leftUpperArm"] = weights["leftUpperArm"] * (1 - shoulder)
-    weights["leftShoulder"] = shoulder
+    weights = sleeve_weights(points)
     out = [Part(points, tri, region("sleeve", uv[:, 0], uv[:, 1]), weights)]
     x0 = SHOULDER_X + 0.384
     out.append(arm_ring(x0 + np.array([0.0, 0.001, 0.010, 0.026, 0.034, 0.033]),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar.clips import Interpolation
+from idol.avatar.easing import smoothstep
 from idol.avatar.rig import ABOVE, BONES, ROW
 from idol.avatar.rotation import multiply
 
@@ -182,8 +183,7 @@ class BoundClip:
         seam = min(LOOP_SEAM, 0.25 * self.duration)
         if seam <= 0.0 or left >= seam or not self._gapes():
             return sample
-        share = min(max(1.0 - left / seam, 0.0), 1.0)
-        share = share * share * (3.0 - 2.0 * share)
+        share = smoothstep(1.0 - left / seam)
         start = self.sample(0.0)
         turns = slerp(sample.turns, start.turns, share) if len(sample.rows) else sample.turns
         hips = sample.hips

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar.animation import BoundClip, MotionClip, slerp
+from idol.avatar.easing import smoothstep
 from idol.avatar.figure import Figure, measure_figure
 from idol.avatar.gesture_scores import SCORES, TALK
 from idol.avatar.gestures import Composer, Computed, Key, Score
@@ -50,7 +51,7 @@ class _Fade:
 
     @property
     def weight(self) -> float:
-        return self.value * self.value * (3.0 - 2.0 * self.value)
+        return smoothstep(self.value)
 
     @property
     def over(self) -> bool:
@@ -238,8 +239,7 @@ class AvatarMotion:
         rows, low, high = self._talking(side)
         if not len(rows):
             return
-        ease = raised * raised * (3.0 - 2.0 * raised)
-        turns[rows] = slerp(turns[rows], slerp(low, high, beat), ease)
+        turns[rows] = slerp(turns[rows], slerp(low, high, beat), smoothstep(raised))
 
     def _talking(self, side: str) -> tuple[NDArray[np.int64], F64, F64]:
         found = self._talk.get(side)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from idol.avatar.easing import smoothstep
 from idol.seams import ARKIT_INDEX, ARKIT_NAMES
 
 VISEMES = ("aa", "ih", "ou", "ee", "oh")
@@ -195,5 +196,4 @@ def oculus(weights: NDArray[np.float32]) -> NDArray[np.float64]:
 def _ramp(value: float, low: float, high: float) -> float:
     if high <= low:
         return 1.0 if value >= high else 0.0
-    t = min(max((value - low) / (high - low), 0.0), 1.0)
-    return t * t * (3.0 - 2.0 * t)
+    return smoothstep((value - low) / (high - low))

@@ -26,7 +26,14 @@ class Card:
 def read_card(path: Path, *, picture: bool = True) -> Card:
     """Never fails: what is wrong with a file is said when it is loaded."""
     try:
-        container = read_container(path)
+        return card_of(read_container(path), picture=picture)
+    except AvatarError:
+        return Card()
+
+
+def card_of(container: Container, *, picture: bool = True) -> Card:
+    """The same from a container that was read. Never fails either."""
+    try:
         meta, version = _meta(container.json)
         title = "" if meta is None else meta.text("name" if version == 1 else "title")
     except (AvatarError, RecursionError):

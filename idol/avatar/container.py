@@ -31,6 +31,11 @@ def read_container(path: Path) -> Container:
     """Read a ``.glb`` or ``.vrm`` (both are GLB), or a ``.gltf`` with embedded buffers.
 
     Raises AvatarError for anything else."""
+    return parse_container(read_file(path), path.name)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of an avatar's file. Raises AvatarError for one that is too large or cannot be read."""
     try:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
@@ -38,17 +43,16 @@ def read_container(path: Path) -> Container:
                 f"{path.name} has {size >> 20} MB; the limit is {MAX_FILE_BYTES >> 20} MB.",
                 fix="Export it with smaller textures or fewer polygons.",
             )
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise AvatarError(
             f"{path} cannot be read ({error.strerror or error}).", fix="Check the path and its permissions."
         ) from error
-    return parse_container(data, path.name)
 
 
 def parse_container(data: bytes, name: str = "the file") -> Container:
     if data[:1] == b"{":
-        return Container(*_with_buffers(_document(data, name), b"", name))
+        return Container(*_with_buffers(_document(data, name), memoryview(b""), name))
     if len(data) < 20 or data[:4] != b"glTF":
         start = data[:4].hex(" ") or "nothing"
         raise AvatarError(
@@ -64,7 +68,8 @@ def parse_container(data: bytes, name: str = "the file") -> Container:
             fix="Copy or download the file again.",
         )
     document: Any = None
-    binary = b""
+    binary = memoryview(b"")
+    content = memoryview(data)  # a slice of the bytes would copy them, Python's lock held
     at = 12
     while at + 8 <= length:
         size, kind = struct.unpack_from("<II", data, at)
@@ -74,9 +79,9 @@ def parse_container(data: bytes, name: str = "the file") -> Container:
                 f"{name} is cut short inside a chunk of {size} bytes.", fix="Copy or download the file again."
             )
         if kind == _JSON and document is None:
-            document = _document(data[at : at + size], name)
+            document = _document(bytes(content[at : at + size]), name)
         elif kind == _BIN and not binary:
-            binary = data[at : at + size]
+            binary = content[at : at + size]
         at += size
     if document is None:
         raise AvatarError(f"{name} has no JSON chunk.")
@@ -101,7 +106,7 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
     return found
 
 
-def _with_buffers(document: dict[str, Any], binary: bytes, name: str) -> tuple[Cursor, tuple[memoryview, ...]]:
+def _with_buffers(document: dict[str, Any], binary: memoryview, name: str) -> tuple[Cursor, tuple[memoryview, ...]]:
     root = Cursor(document)
     version = root.need("asset").text("version")
     if not version.startswith("2"):
@@ -117,7 +122,7 @@ def _with_buffers(document: dict[str, Any], binary: bytes, name: str) -> tuple[C
                 continue
             if i > 0:
                 raise buffer.fail("has no uri, which only the first buffer may lack.")
-            data = binary
+            data: bytes | memoryview = binary
         elif uri.startswith("data:"):
             data = decode_data_uri(uri, buffer.path)
         else:

@@ -26,9 +26,14 @@ _LOG = logging.getLogger(__name__)
 
 def load_avatar(path: Path) -> Avatar:
     """Read a VRM 1.0, VRM 0.x or plain GLB file. Raises AvatarError with the place in the file and a way out."""
-    avatar = Avatar(read_avatar(read_container(Path(path)), Path(path).stem))
+    return avatar_of(read_container(Path(path)), Path(path))
+
+
+def avatar_of(container: Container, path: Path) -> Avatar:
+    """The same from the container that was read from ``path``."""
+    avatar = Avatar(read_avatar(container, path.stem))
     for text in avatar.data.warnings[:8]:
-        _LOG.warning("%s: %s", Path(path).name, text)
+        _LOG.warning("%s: %s", path.name, text)
     return avatar
 
 

@@ -92,8 +92,8 @@ class _TextureReader:
             kept //= 2
         if kept < KEPT_SIDE:
             warnings.append(f"the textures are shrunk to {kept} pixels a side: together they were too large")
-        # Decoders let go of Python's lock.
-        workers = max(1, min(4, os.cpu_count() or 1, len(order)))
+        # Decoders let go of Python's lock. One core is left to whoever draws meanwhile.
+        workers = max(1, min(4, (os.cpu_count() or 1) - 1, len(order)))
         with quiet(), ThreadPoolExecutor(workers, "idol-textures") as pool:
             decoded = pool.map(decode_image, files, places, [kept] * len(order))
             return dict(zip(order, decoded, strict=True))

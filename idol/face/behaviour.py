@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.face.choreography import Choreographer
+from idol.face.easing import smoothstep
 from idol.seams import ARKIT_INDEX, Emotion, FacePose, Weights
 
 _POSES: dict[Emotion, dict[str, float]] = {
@@ -204,8 +205,7 @@ class BehaviourMixer:
         if self._gaze_until <= 0:
             self._choose_gaze(emotion, speaking)
         progress = (self._time - self._saccade_began) / self._saccade_seconds
-        share = min(1.0, max(0.0, progress))
-        share = share * share * (3 - 2 * share)
+        share = smoothstep(progress)
         self._gaze = self._gaze_from + (self._gaze_target - self._gaze_from) * share
         self._head_gaze += (self._gaze - self._head_gaze) * (1 - math.exp(-step / _HEAD_JOINS))
 
@@ -287,8 +287,7 @@ def blink_shape(seconds: float) -> float:
     if seconds < 0 or seconds >= _CLOSING + _SHUT + _OPENING:
         return 0.0
     if seconds < _CLOSING:
-        share = seconds / _CLOSING
-        return share * share * (3 - 2 * share)
+        return smoothstep(seconds / _CLOSING)
     if seconds < _CLOSING + _SHUT:
         return 1.0
     share = (seconds - _CLOSING - _SHUT) / _OPENING

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from idol.face.easing import smoothstep
 from idol.seams import ARKIT_INDEX, GESTURE_LEAD, BodyMotion, Emotion, Weights
 
 BETWEEN_GESTURES = 4.0
@@ -147,7 +148,7 @@ class Choreographer:
             self._shift_began = self._time
             self._shift_seconds = float(self._random.uniform(1.6, 2.6))
             self._shift_next = self._shift_seconds + float(self._random.uniform(5.0, 12.0))
-        share = _eased((self._time - self._shift_began) / self._shift_seconds)
+        share = smoothstep((self._time - self._shift_began) / self._shift_seconds)
         sway = 0.06 * math.sin(2 * math.pi * 0.11 * self._time) + 0.04 * math.sin(2 * math.pi * 0.23 * self._time)
         self._weight = self._weight_from + (self._weight_to - self._weight_from) * share
         self._swayed = self._weight + sway
@@ -187,10 +188,5 @@ class Choreographer:
     def _beat(self, side: int) -> float:
         since = self._time - self._beat_at[side]
         if since < _RISE + _HOLD:
-            return self._beat_size[side] * _eased(since / _RISE)
-        return self._beat_size[side] * (1.0 - _eased((since - _RISE - _HOLD) / _FALL))
-
-
-def _eased(share: float) -> float:
-    share = min(max(share, 0.0), 1.0)
-    return share * share * (3.0 - 2.0 * share)
+            return self._beat_size[side] * smoothstep(since / _RISE)
+        return self._beat_size[side] * (1.0 - smoothstep((since - _RISE - _HOLD) / _FALL))

@@ -31,6 +31,7 @@ class OffscreenStage:
         self._scenery = Scenery(SAMPLES, cheap=False)
         self._targets: tuple[int, int, list[int], list[int]] = (0, 0, [], [])
         self._size = (0, 0)
+        self._closed = False
 
     def _current(self) -> None:
         self._context.make_current()
@@ -113,6 +114,10 @@ class OffscreenStage:
         self._targets, self._size = (0, 0, [], []), (0, 0)
 
     def close(self) -> None:
+        """Free every GL object and the context. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
         self._current()
         self.renderer.release()
         self._scenery.release()

@@ -6,22 +6,29 @@
 from __future__ import annotations
 
 import ctypes
+import time
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar import Avatar
 from idol.avatar.expressions import MaterialChange
-from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, material_features, pack_material
+from idol.render.blocks import FRAME_FLOATS, MATERIAL_WORDS, pack_material
 from idol.render.camera import Camera
 from idol.render.culling import Culling, Range, view_planes
 from idol.render.gl import GL, RenderError, check
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS, Lighting
+from idol.render.prepared import PreparedAvatar, prepare
 from idol.render.programs import FRAME_BINDING, MATERIAL_BINDING, MORPH_UNIT, PALETTE_UNIT, build_program
-from idol.render.resources import Drawable, Resources, build_resources
+from idol.render.resources import Drawable, Resources
+from idol.render.upload import Upload
 
 MAX_JOINTS = 65_535
 """Palette indices are 16-bit on the GPU."""
+
+WARMING_SECONDS = 0.004
+"""Of a picture, for programs that have not drawn yet."""
 
 Background = tuple[float, float, float, float]
 """Red, green, blue, alpha in 0..1 as seen on screen (sRGB); alpha 0 is transparent."""
@@ -40,6 +47,7 @@ class AvatarRenderer:
         self.outlines = True
         self._avatar: Avatar | None = None
         self._resources = Resources()
+        self._warming: Upload | None = None
         self._programs: dict[tuple[str, ...], int] = {}
         self._frame = np.zeros(FRAME_FLOATS, np.float32)
         self._revisions: list[int] = []
@@ -63,34 +71,45 @@ class AvatarRenderer:
         """GL objects held now, programs included."""
         return self._resources.count + len(self._programs)
 
-    def load(self, avatar: Avatar) -> None:
+    def load(self, avatar: Avatar, prepared: PreparedAvatar | None = None) -> None:
         """Upload ``avatar`` in place of the one before. Raises RenderError; then nothing is loaded."""
+        self._unload()
+        upload = self.begin(prepared or prepare(avatar))
+        while upload.step():
+            pass
+        self.take(upload)
+
+    def begin(self, prepared: PreparedAvatar) -> Upload:
+        """An upload beside the avatar that is drawn, to be brought to its end by ``Upload.step`` and then given to
+        ``take`` or ``drop``. Raises RenderError when the avatar cannot be drawn here."""
         major, minor = int(GL.glGetIntegerv(GL.GL_MAJOR_VERSION)), int(GL.glGetIntegerv(GL.GL_MINOR_VERSION))
         if (major, minor) < (3, 3):
             raise RenderError(f"OpenGL {major}.{minor} is what this machine gives; 3.3 is needed. Update the driver.")
-        self._unload()
         GL.glGetError()
+        avatar = prepared.avatar
         if len(avatar.palette) > MAX_JOINTS:
             raise RenderError(f"The avatar has {len(avatar.palette)} joints; {MAX_JOINTS} can be drawn.")
         limit = int(GL.glGetIntegerv(GL.GL_MAX_TEXTURE_BUFFER_SIZE))
         largest = max((len(blend.offsets) * 2 for blend in avatar.blends), default=0)
         if largest > limit or len(avatar.palette) * 3 > limit:
             raise RenderError(f"The avatar needs {largest} texels in a buffer; this graphics card allows {limit}.")
-        self._resources = build_resources(avatar, self._frame.nbytes, self._cheap)
-        try:
-            self._choose_programs(avatar)
-        except RenderError:
-            self._unload()
-            raise
-        check("uploading the avatar")
-        self._avatar = avatar
+        return Upload(prepared, self._frame, self._cheap, self._program, self.drop)
+
+    def take(self, upload: Upload) -> None:
+        """Draw what ``upload`` has brought from now on; what was drawn until now is freed."""
+        self._resources.release()
+        avatar = self._avatar = upload.prepared.avatar
+        self._resources = upload.resources
+        self._warming = None
+        self._free_programs()
         self._changed = set()
-        for drawable in self._resources.drawables:
+        drawables = self._resources.drawables
+        for drawable in drawables:
             if drawable.morph_buffer:
                 self._upload_morphs(avatar, drawable)
-        grouped = [(d.primitive, d.groups) for d in self._resources.drawables if d.groups is not None]
+        grouped = [(d.primitive, d.groups) for d in drawables if d.groups is not None]
         self._culled, self._culling = [number for number, _ in grouped], Culling([groups for _, groups in grouped])
-        ordered = sorted(self._resources.drawables, key=lambda d: d.order)
+        ordered = sorted(drawables, key=lambda d: d.order)
         self._opaque = [d for d in ordered if d.order[0] < 2]
         self._clear = [d for d in ordered if d.order[0] >= 2]
         held = [d.order for d in self._clear]
@@ -98,21 +117,21 @@ class AvatarRenderer:
         self._sorted = {order for order in held if held.count(order) > 1} - skinned
         self._revisions = [-1] * len(avatar.blends)
 
-    def _choose_programs(self, avatar: Avatar) -> None:
-        """The programs of each material; those that only the avatar before needed are freed."""
-        rimmed = {
-            bind.material for item in avatar.data.expressions.values() for bind in item.colors
-            if bind.field == "rimColor"
-        }  # fmt: skip
-        used = set()
-        for drawable in self._resources.drawables:
-            material = self._resources.materials[drawable.material]
-            features = material_features(material, drawable.material in rimmed, coverage=not self._cheap)
-            drawable.surface = self._program((*features, "HEAD_SHADOW") if drawable.shadowed else features)
-            if material.outline_mode != "none" and material.outline_width > 0.0:
-                plain = material.outline_lighting_mix <= 0.0
-                drawable.hull = self._program((*features, "OUTLINE", *(("PLAIN_LINE",) if plain else ())))
-            used |= {drawable.surface, drawable.hull}
+    def drop(self, upload: Upload) -> None:
+        """Free what ``upload`` has made so far. Safe to call twice."""
+        upload.resources.release()
+        self._warming = None
+        self._free_programs()
+
+    def warm(self, upload: Upload) -> bool:
+        """Let the next picture draw a triangle or a few of ``upload`` first, which its clearing wipes away: drivers
+        finish a program when it first draws in its state. False once all have had their turn."""
+        self._warming = upload if upload.cold else None
+        return self._warming is not None
+
+    def _free_programs(self) -> None:
+        """Those that nothing on the card needs any more."""
+        used = {program for d in self._resources.drawables for program in (d.surface, d.hull)}
         for features, program in [*self._programs.items()]:
             if program not in used:
                 GL.glDeleteProgram(program)
@@ -124,7 +143,7 @@ class AvatarRenderer:
         return self._programs[features]
 
     def _unload(self) -> None:
-        self._avatar = None
+        self._avatar, self._warming = None, None
         self._opaque, self._clear = [], []
         self._resources.release()
         self._resources = Resources()
@@ -138,7 +157,7 @@ class AvatarRenderer:
 
     def forget(self) -> None:
         """The context is lost and its objects with it: drop the names, so that ``load`` starts afresh."""
-        self._avatar = None
+        self._avatar, self._warming = None, None
         self._opaque, self._clear = [], []
         self._resources.forget()
         self._resources = Resources()
@@ -152,28 +171,21 @@ class AvatarRenderer:
         GL.glClearColor(red * alpha, green * alpha, blue * alpha, alpha)
         GL.glColorMask(True, True, True, True)
         GL.glDepthMask(True)
+        if self._warming is not None:
+            self._warm_some(self._warming)
         GL.glClear(GL.GL_COLOR_BUFFER_BIT | GL.GL_DEPTH_BUFFER_BIT)
         avatar = self._avatar
         if avatar is None:
             return
         self._upload(avatar, camera, width, height)
-        GL.glEnable(GL.GL_DEPTH_TEST)
-        GL.glDepthFunc(GL.GL_LEQUAL)
-        GL.glFrontFace(GL.GL_CCW)
-        GL.glDisable(GL.GL_BLEND)
-        GL.glDisable(GL.GL_FRAMEBUFFER_SRGB)
-        GL.glActiveTexture(GL.GL_TEXTURE0 + PALETTE_UNIT)
-        GL.glBindTexture(GL.GL_TEXTURE_BUFFER, self._resources.palette_texture)
-        self._used, self._dressed = 0, -1
-        self._bound.clear()
+        self._begin(self._resources)
         for drawable in self._opaque:
             self._draw_one(drawable, outline=False)
         if self.outlines:
             for drawable in self._opaque:
                 self._draw_one(drawable, outline=True)
         if self._clear:
-            GL.glEnable(GL.GL_BLEND)
-            GL.glBlendFuncSeparate(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
+            self._blend()
             for drawable in self._back_to_front(avatar, camera):
                 GL.glDepthMask(drawable.order[0] == 2)
                 self._draw_one(drawable, outline=False)
@@ -183,6 +195,41 @@ class AvatarRenderer:
             GL.glDisable(GL.GL_BLEND)
         self._leave_clean()
         check("drawing the avatar")
+
+    def _begin(self, held: Resources) -> None:
+        """The state that all of her parts are drawn in."""
+        GL.glEnable(GL.GL_DEPTH_TEST)
+        GL.glDepthFunc(GL.GL_LEQUAL)
+        GL.glFrontFace(GL.GL_CCW)
+        GL.glDisable(GL.GL_BLEND)
+        GL.glDisable(GL.GL_FRAMEBUFFER_SRGB)
+        GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FRAME_BINDING, held.frame_buffer)
+        GL.glActiveTexture(GL.GL_TEXTURE0 + PALETTE_UNIT)
+        GL.glBindTexture(GL.GL_TEXTURE_BUFFER, held.palette_texture)
+        self._used, self._dressed = 0, -1
+        self._bound.clear()
+
+    @staticmethod
+    def _blend() -> None:
+        GL.glEnable(GL.GL_BLEND)
+        GL.glBlendFuncSeparate(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
+
+    def _warm_some(self, upload: Upload) -> None:
+        """One after the other while that takes no time: a program that was kept from another run takes little."""
+        self._warming = None
+        self._begin(upload.resources)
+        until = time.monotonic() + WARMING_SECONDS
+        while upload.cold and time.monotonic() < until:
+            drawable, outline = upload.cold.pop()
+            if outline and not self.outlines:
+                continue
+            if drawable.order[0] >= 2:
+                self._blend()
+                GL.glDepthMask(drawable.order[0] == 2)
+            self._dress(upload.resources, drawable, outline, ((0, 3),))
+            GL.glDepthMask(True)
+            GL.glDisable(GL.GL_BLEND)
+        self._leave_clean()
 
     def _back_to_front(self, avatar: Avatar, camera: Camera) -> list[Drawable]:
         """What blends, in MToon's order. Parts of one queue that move whole are drawn from the farthest on, as three.js
@@ -200,11 +247,13 @@ class AvatarRenderer:
         return sorted(self._clear, key=depth)
 
     def _draw_one(self, drawable: Drawable, outline: bool) -> None:
-        program = drawable.hull if outline else drawable.surface
         ranges = self._visible.get(drawable.primitive, ((0, drawable.count),))
-        if not program or not ranges:
-            return
-        held = self._resources
+        if ranges and (drawable.hull if outline else drawable.surface):
+            self._dress(self._resources, drawable, outline, ranges)
+
+    def _dress(self, held: Resources, drawable: Drawable, outline: bool, ranges: Sequence[Range]) -> None:
+        """Draw ``ranges`` of a drawable of ``held``."""
+        program = drawable.hull if outline else drawable.surface
         material = held.materials[drawable.material]
         if material.double_sided and not outline:
             GL.glDisable(GL.GL_CULL_FACE)
@@ -264,7 +313,6 @@ class AvatarRenderer:
             frame[72:84] = rows.reshape(-1)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, held.frame_buffer)
         GL.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, frame.nbytes, frame)
-        GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FRAME_BINDING, held.frame_buffer)
         GL.glBindBuffer(GL.GL_TEXTURE_BUFFER, held.palette_buffer)
         # A fresh store each frame: the driver need not wait for the frame before, which still reads the old one.
         GL.glBufferData(GL.GL_TEXTURE_BUFFER, avatar.palette.nbytes, avatar.palette, GL.GL_STREAM_DRAW)

@@ -1,27 +1,23 @@
-"""GL objects of one avatar: vertex arrays, textures, buffers. Made once, released together."""
+"""GL objects of one avatar: vertex arrays, textures, buffers. Made in steps, released together."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idol.avatar import Avatar
-from idol.avatar.framing import rest_positions
-from idol.avatar.model import Material, Primitive, Texture
+from idol.avatar.model import Material
 from idol.render.blocks import MATERIAL_WORDS, TEXTURES, pack_material, texture_of
-from idol.render.culling import Groups, group_triangles
+from idol.render.culling import Groups
 from idol.render.gl import GL
 from idol.render.head_shadow import HeadShadow
+from idol.render.prepared import VERTEX, Part, PreparedAvatar, TextureLevels, min_filter
 
-_VERTEX = np.dtype(
-    [
-        ("position", np.float32, 3), ("normal", np.float32, 3), ("uv", np.float32, 4), ("weights", np.float32, 4),
-        ("joints", np.uint16, 4), ("color", np.uint16, 4), ("slot", np.int32), ("receives", np.float32),
-    ]
-)  # fmt: skip
+_BAND_BYTES = 4 << 20
+"""Of a picture that are uploaded at once: a few milliseconds where the processor draws."""
 
 
 @dataclass(slots=True)
@@ -83,48 +79,45 @@ class Resources:
             held.clear()
 
 
-def build_resources(avatar: Avatar, frame_bytes: int, cheap: bool = False) -> Resources:
-    """Upload an avatar. Needs a current context; the caller checks GL's error. ``cheap``: see ``AvatarRenderer``."""
-    out = Resources()
-    try:
-        _build(out, avatar, frame_bytes, cheap)
-    except BaseException:
-        out.release()
-        raise
-    return out
-
-
-def _build(out: Resources, avatar: Avatar, frame_bytes: int, cheap: bool) -> None:
-    data = avatar.data
-    out.materials = [*data.materials, Material(name="default", metallic=0.0)]
-    uploaded: dict[tuple[int, bool], int] = {}
+def build_resources(
+    out: Resources, prepared: PreparedAvatar, frame: NDArray[np.float32], cheap: bool
+) -> Iterator[None]:
+    """Upload an avatar into ``out``, a few milliseconds of work for each item. The context must be current for each;
+    the caller checks GL's error, and releases ``out`` when it goes no further. ``frame`` is the first frame's uniform
+    block; ``cheap``: see ``AvatarRenderer``."""
+    avatar = prepared.avatar
+    out.materials = prepared.materials
+    out.shadow = prepared.shadow
+    names: dict[tuple[int, bool], int] = {}
+    for key, held in prepared.textures.items():
+        names[key] = int(GL.glGenTextures(1))
+        out.textures.append(names[key])
+        yield from _texture(names[key], held, cheap)
     for material in out.materials:
-        units = []
-        for unit, (_, name, _, srgb) in enumerate(TEXTURES):
-            use = texture_of(material, name)
-            if use is not None:
-                key = (use.texture, srgb)
-                if key not in uploaded:
-                    uploaded[key] = _texture(out, data.textures[use.texture], srgb, cheap)
-                units.append((unit, uploaded[key]))
-        out.units.append(tuple(units))
+        uses = [(unit, texture_of(material, name), srgb) for unit, (_, name, _, srgb) in enumerate(TEXTURES)]
+        out.units.append(tuple((unit, names[use.texture, srgb]) for unit, use, srgb in uses if use is not None))
     out.palette_buffer, out.palette_texture = _texel_buffer(out, max(avatar.palette.nbytes, 48))
-    out.frame_buffer = _buffer(out, GL.GL_UNIFORM_BUFFER, None, frame_bytes, GL.GL_DYNAMIC_DRAW)
+    out.frame_buffer = _buffer(out, GL.GL_UNIFORM_BUFFER, frame, frame.nbytes, GL.GL_DYNAMIC_DRAW)
     align = int(GL.glGetIntegerv(GL.GL_UNIFORM_BUFFER_OFFSET_ALIGNMENT))
     out.material_stride = -(-MATERIAL_WORDS * 4 // align) * align
     blocks = np.zeros((len(out.materials), out.material_stride // 4), np.float32)
     for i, material in enumerate(out.materials):
         blocks[i, :MATERIAL_WORDS] = pack_material(material)
     out.material_buffer = _buffer(out, GL.GL_UNIFORM_BUFFER, blocks, blocks.nbytes, GL.GL_DYNAMIC_DRAW)
-    out.shadow = HeadShadow.fit(avatar)
-    places = rest_positions(data, avatar.skeleton) if out.shadow is not None else []
-    for number, primitive in enumerate(data.primitives):
-        if primitive.drawn_third_person:
-            receives = None if out.shadow is None else out.shadow.receives(primitive, places[number])
-            out.drawables.append(_drawable(out, avatar, number, primitive, receives))
+    yield
+    for part in prepared.parts:
+        out.drawables.append(_drawable(out, part, len(avatar.blends[part.primitive].offsets)))
+        yield
 
 
-def _buffer(out: Resources, target: int, content: NDArray[np.generic] | None, size: int, usage: int) -> int:
+def count_steps(prepared: PreparedAvatar) -> int:
+    """How many items ``build_resources`` gives."""
+    return sum(len(_bands(level)) for held in prepared.textures.values() for level in held.levels[:1]) + (
+        sum(len(held.levels) > 1 for held in prepared.textures.values()) + 1 + len(prepared.parts)
+    )
+
+
+def _buffer(out: Resources, target: int, content: NDArray[np.generic], size: int, usage: int) -> int:
     name = int(GL.glGenBuffers(1))
     out.buffers.append(name)
     GL.glBindBuffer(target, name)
@@ -142,47 +135,52 @@ def _texel_buffer(out: Resources, size: int) -> tuple[int, int]:
     return buffer, texture
 
 
-def _texture(out: Resources, texture: Texture, srgb: bool, cheap: bool) -> int:
-    name = int(GL.glGenTextures(1))
-    out.textures.append(name)
+def _bands(level: NDArray[np.uint8]) -> range:
+    """The first rows of what is uploaded at once."""
+    return range(0, level.shape[0], max(1, _BAND_BYTES // (level.shape[1] * 4)))
+
+
+def _texture(name: int, held: TextureLevels, cheap: bool) -> Iterator[None]:
+    """The whole picture band by band, then its smaller levels at once: they come to a third of it."""
+    texture, whole = held.texture, held.levels[0]
+    inside = GL.GL_SRGB8_ALPHA8 if held.srgb else GL.GL_RGBA8
+    form = (GL.GL_RGBA, GL.GL_UNSIGNED_BYTE)
+    height, width = whole.shape[:2]
+    bands = _bands(whole)
     GL.glBindTexture(GL.GL_TEXTURE_2D, name)
-    height, width = texture.pixels.shape[:2]
-    inside = GL.GL_SRGB8_ALPHA8 if srgb else GL.GL_RGBA8
-    GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
-    GL.glTexImage2D(GL.GL_TEXTURE_2D, 0, inside, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texture.pixels)
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_WRAP_S, texture.wrap_s)
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_WRAP_T, texture.wrap_t)
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_MAG_FILTER, texture.mag_filter)
-    # Exporters write LINEAR for "do not care"; without mipmaps a figure seen whole would shimmer.
-    wanted = GL.GL_LINEAR_MIPMAP_LINEAR if texture.min_filter == GL.GL_LINEAR else texture.min_filter
+    wanted = min_filter(texture)
     if cheap and wanted == GL.GL_LINEAR_MIPMAP_LINEAR:
         wanted = GL.GL_LINEAR_MIPMAP_NEAREST  # one level read instead of two
     GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_MIN_FILTER, wanted)
-    if wanted not in (GL.GL_NEAREST, GL.GL_LINEAR):
-        GL.glGenerateMipmap(GL.GL_TEXTURE_2D)
-    return name
+    GL.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_MAX_LEVEL, len(held.levels) - 1)
+    GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
+    if len(bands) == 1:
+        GL.glTexImage2D(GL.GL_TEXTURE_2D, 0, inside, width, height, 0, *form, whole)
+        yield
+    else:
+        GL.glTexImage2D(GL.GL_TEXTURE_2D, 0, inside, width, height, 0, *form, None)
+        for first in bands:
+            rows = whole[first : first + bands.step]
+            GL.glBindTexture(GL.GL_TEXTURE_2D, name)  # others are bound between the steps
+            GL.glTexSubImage2D(GL.GL_TEXTURE_2D, 0, 0, first, width, len(rows), *form, rows)
+            yield
+    if len(held.levels) > 1:
+        GL.glBindTexture(GL.GL_TEXTURE_2D, name)
+        for number, level in enumerate(held.levels[1:], 1):
+            GL.glTexImage2D(GL.GL_TEXTURE_2D, number, inside, level.shape[1], level.shape[0], 0, *form, level)
+        yield
 
 
-def _drawable(
-    out: Resources, avatar: Avatar, number: int, primitive: Primitive, receives: NDArray[np.float32] | None
-) -> Drawable:
-    material = primitive.material if primitive.material >= 0 else len(out.materials) - 1
-    held_material = out.materials[material]
-    blend = avatar.blends[number]
-    vertices = np.zeros(len(primitive.positions), _VERTEX)
-    vertices["position"], vertices["normal"] = primitive.positions, primitive.normals
-    vertices["uv"][:, :2] = primitive.uv
-    vertices["uv"][:, 2:] = primitive.uv if primitive.uv1 is None else primitive.uv1
-    vertices["weights"], vertices["joints"] = primitive.weights, primitive.joints
-    # MToon ignores vertex colours (VRMC_materials_mtoon, Vertex Colors); files carry masks of other shaders in them.
-    plain = primitive.colors is None or held_material.shading == "mtoon"
-    vertices["color"] = 65535 if plain else np.rint(np.asarray(primitive.colors).clip(0, 1) * 65535)
-    vertices["receives"] = 0.0 if receives is None else receives
-    vertices["slot"] = blend.slots
+def _drawable(out: Resources, part: Part, moved: int) -> Drawable:
+    """``moved``: how many of its vertices a morph may move."""
+    material = out.materials[part.material]
     array = int(GL.glGenVertexArrays(1))
     out.vertex_arrays.append(array)
     GL.glBindVertexArray(array)
-    _buffer(out, GL.GL_ARRAY_BUFFER, vertices, vertices.nbytes, GL.GL_STATIC_DRAW)
+    _buffer(out, GL.GL_ARRAY_BUFFER, part.vertices, part.vertices.nbytes, GL.GL_STATIC_DRAW)
     for place, (name, size, kind, normalised) in enumerate(
         (
             ("position", 3, GL.GL_FLOAT, False), ("normal", 3, GL.GL_FLOAT, False), ("uv", 4, GL.GL_FLOAT, False),
@@ -190,31 +188,20 @@ def _drawable(
             ("color", 4, GL.GL_UNSIGNED_SHORT, True), ("slot", 1, GL.GL_INT, None), ("receives", 1, GL.GL_FLOAT, False),
         )
     ):  # fmt: skip
-        held = _VERTEX.fields
+        held = VERTEX.fields
         offset = ctypes.c_void_p(held[name][1] if held is not None else 0)
         GL.glEnableVertexAttribArray(place)
         if normalised is None:
-            GL.glVertexAttribIPointer(place, size, kind, _VERTEX.itemsize, offset)
+            GL.glVertexAttribIPointer(place, size, kind, VERTEX.itemsize, offset)
         else:
-            GL.glVertexAttribPointer(place, size, kind, normalised, _VERTEX.itemsize, offset)
-    # The order of triangles is what is seen of transparent ones, so they stay as they are.
-    groups = group_triangles(primitive) if held_material.alpha_mode == "OPAQUE" else None
-    indices = primitive.indices if groups is None else groups.indices
-    _buffer(out, GL.GL_ELEMENT_ARRAY_BUFFER, indices, indices.nbytes, GL.GL_STATIC_DRAW)
+            GL.glVertexAttribPointer(place, size, kind, normalised, VERTEX.itemsize, offset)
+    _buffer(out, GL.GL_ELEMENT_ARRAY_BUFFER, part.indices, part.indices.nbytes, GL.GL_STATIC_DRAW)
     GL.glBindVertexArray(0)
-    buffer, texture = (0, out.palette_texture) if not len(blend.offsets) else _texel_buffer(out, blend.offsets.nbytes)
-    layer = {"OPAQUE": 0, "MASK": 1, "BLEND": 3}[held_material.alpha_mode]
-    if layer == 3 and held_material.transparent_with_z_write:
+    buffer, texture = _texel_buffer(out, moved * 32) if moved else (0, out.palette_texture)
+    layer = {"OPAQUE": 0, "MASK": 1, "BLEND": 3}[material.alpha_mode]
+    if layer == 3 and material.transparent_with_z_write:
         layer = 2
     return Drawable(
-        array, len(primitive.indices), material, texture, buffer, number, (layer, held_material.render_queue_offset),
-        groups, receives is not None and held_material.shading != "unlit", _rigid(primitive),
+        array, len(part.indices), part.material, texture, buffer, part.primitive, (layer, material.render_queue_offset),
+        part.groups, part.shadowed, part.rigid,
     )  # fmt: skip
-
-
-def _rigid(primitive: Primitive) -> tuple[int, NDArray[np.float64]] | None:
-    joint = int(primitive.joints[0, 0])
-    if (primitive.joints[:, 0] != joint).any() or (primitive.weights[:, 0] < 0.999).any():
-        return None
-    middle = (primitive.positions.min(axis=0) + primitive.positions.max(axis=0)) / 2
-    return joint, np.append(middle.astype(np.float64), 1.0)

@@ -15,11 +15,13 @@ from PySide6.QtOpenGLWidgets import QOpenGLWidget
 from PySide6.QtWidgets import QLabel, QWidget
 
 from idol.avatar import Avatar
+from idol.render.arrival import Arrival
 from idol.render.camera import FRAMINGS, Camera, FramingName
 from idol.render.eye_contact import EyeContact
 from idol.render.gl import OpenGLError, RenderError
 from idol.render.hidden_context import window_samples
 from idol.render.lighting import DEFAULT_LIGHTING, LIGHTINGS
+from idol.render.prepared import PreparedAvatar
 from idol.render.renderer import AvatarRenderer
 from idol.render.scenery import KEYS, Scenery
 from idol.render.small_target import PIXELS, reduced
@@ -52,6 +54,8 @@ class AvatarView(QOpenGLWidget):
     gl_failed = Signal(str)
     avatar_shown = Signal()
     """The first picture of a newly set avatar has been drawn."""
+    bringing = Signal(float)
+    """How much of the avatar that ``bring`` was given is uploaded, 0 to 1."""
     viewpoint_changed = Signal()
     """The user moved the camera, or chose a framing; not at each step of a drag, but when it ends."""
 
@@ -67,6 +71,8 @@ class AvatarView(QOpenGLWidget):
         self._lighting = DEFAULT_LIGHTING
         self._avatar: Avatar | None = None
         self._pending = False
+        self._prepared: PreparedAvatar | None = None
+        self._arrival: Arrival | None = None
         self._ready = False
         self._pose: PoseSource = rest_pose
         self._last: float | None = None
@@ -114,17 +120,75 @@ class AvatarView(QOpenGLWidget):
     def renderer(self) -> AvatarRenderer:
         return self._renderer
 
+    def bring(self, prepared: PreparedAvatar, then: Callable[[str], None]) -> None:
+        """Upload an avatar in short slots, while the present one goes on being drawn; an earlier one that is on its way
+        is dismissed. ``then('')`` is told when ``set_avatar`` would show it at once, ``then(message)`` when it cannot
+        be drawn here: what is drawn stays. Where nothing can be drawn yet, ``then`` is told at once."""
+        self.dismiss()
+        if not self._ready or not self.isValid():
+            self._prepared = prepared
+            then("")
+            return
+        self._arrival = arrival = Arrival(
+            self, self._renderer, prepared, current=self._make_current, done_current=self.doneCurrent
+        )  # fmt: skip
+
+        def ended(message: str) -> None:
+            if message:
+                self.dismiss()
+            then(message)
+
+        arrival.progress.connect(self.bringing)
+        arrival.ended.connect(ended)
+
+    def dismiss(self) -> None:
+        """Who is on the way does not come, and all that was uploaded of her is freed."""
+        self._prepared = None
+        arrival, self._arrival = self._arrival, None
+        if arrival is None:
+            return
+        arrival.stop()
+        arrival.blockSignals(True)
+        arrival.deleteLater()
+        if arrival.upload is not None and self._ready:
+            self.makeCurrent()
+            self._renderer.drop(arrival.upload)
+            self.doneCurrent()
+
     def set_avatar(self, avatar: Avatar | None, viewpoint: Viewpoint | None = None) -> None:
-        """Show ``avatar``, from ``viewpoint`` or else the present framing; it is uploaded at the next painting."""
+        """Show ``avatar``, from ``viewpoint`` or else the present framing; it is uploaded at the next painting, unless
+        ``bring`` has done so."""
         self._avatar = avatar
         self._contact.reset()
-        self._pending = True
+        self._pending = not self._take(avatar)
         if not self._no_gl:
             self._message = ""
             self._label.hide()
         self._viewpoint = viewpoint or Viewpoint(self._viewpoint.framing)
         self._place_camera()
         self.update()
+
+    def _take(self, avatar: Avatar | None) -> bool:
+        """Whether ``bring`` has uploaded it; then it is drawn from now on."""
+        arrival = self._arrival
+        if arrival is None:
+            return False
+        if arrival.upload is None or not arrival.complete or arrival.prepared.avatar is not avatar:
+            self.dismiss()
+            return False
+        self._arrival = None
+        arrival.stop()
+        arrival.deleteLater()
+        self.makeCurrent()
+        self._renderer.take(arrival.upload)
+        self.doneCurrent()
+        QTimer.singleShot(0, self, self.avatar_shown.emit)
+        return True
+
+    def _make_current(self) -> bool:
+        if self._ready:
+            self.makeCurrent()
+        return self._ready
 
     def set_pose_source(self, source: PoseSource) -> None:
         """``source(now)`` is asked once a tick, ``now`` in ``time.monotonic()`` seconds."""
@@ -262,6 +326,7 @@ class AvatarView(QOpenGLWidget):
         """Free all GL objects. The widget may be closed or shown again afterwards."""
         if self._own_timer is not None:
             self._own_timer.stop()
+        self.dismiss()
         if self._ready and self.context() is not None:
             self.makeCurrent()
             self._renderer.release()
@@ -277,13 +342,19 @@ class AvatarView(QOpenGLWidget):
         context.aboutToBeDestroyed.connect(self._lose_context, Qt.ConnectionType.DirectConnection)
         self._renderer.forget()
         self._scenery.forget()
+        if self._arrival is not None:
+            self._arrival.begin_again()
         self._ready, self._pending = True, True
 
     def _lose_context(self) -> None:
         if not self._ready:
             return
-        self._ready = False
         self.makeCurrent()
+        if self._arrival is not None:
+            if self._arrival.upload is not None:
+                self._renderer.drop(self._arrival.upload)
+            self._arrival.begin_again()
+        self._ready = False
         self._renderer.release()
         self._scenery.release()
         self.doneCurrent()
@@ -313,7 +384,8 @@ class AvatarView(QOpenGLWidget):
         if self._avatar is None:
             self._renderer.release()
             return
-        self._renderer.load(self._avatar)
+        prepared, self._prepared = self._prepared, None
+        self._renderer.load(self._avatar, prepared if prepared and prepared.avatar is self._avatar else None)
         # Not from within a painting: whoever hears it may close the window.
         QTimer.singleShot(0, self, self.avatar_shown.emit)
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from idol.avatar import Framing
+from idol.avatar.easing import smoothstep
 from idol.render.camera import FIELD_OF_VIEW, Camera, FramingName
 
 MAX_PITCH = 1.2
@@ -122,7 +123,7 @@ def _leaving_circle(start: tuple[float, float], step: tuple[float, float], radiu
 
 def between(old: Camera, new: Camera, share: float) -> Camera:
     """The camera on its eased way, ``share`` 0..1 of the time: slow at both ends, distances by their ratio."""
-    eased = share * share * (3.0 - 2.0 * share)
+    eased = smoothstep(share)
     turn = (new.yaw - old.yaw + math.pi) % (2 * math.pi) - math.pi
     x, y, z = (a + (b - a) * eased for a, b in zip(old.target, new.target, strict=True))
     return Camera(

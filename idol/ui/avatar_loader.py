@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Qt, Signal
 
-from idol.avatar import Avatar, AvatarError, load_avatar
-from idol.avatar.card import read_card
-from idol.ui.stage_memory import file_key
+from idol.avatar import Avatar, AvatarError
+from idol.avatar.card import card_of
+from idol.avatar.container import parse_container, read_file
+from idol.avatar.gesture_scores import SCORES
+from idol.avatar.loading import avatar_of
+from idol.render.prepared import PreparedAvatar, prepare
+from idol.ui.stage_memory import content_key
+
+BEHIND = 5
+"""Niceness of the threads that load. More would let one be put aside while it has Python's lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedAvatar:
-    """``key`` is the hash of the file; ``thumbnail`` RGBA (height, width, 4) where it has one."""
+    """``key`` is the hash of the file; ``thumbnail`` RGBA (height, width, 4) where it has one. ``prepared`` is for the
+    view, and None once that has it."""
 
     path: Path
     key: str
     avatar: Avatar
     thumbnail: NDArray[np.uint8] | None
+    prepared: PreparedAvatar | None
 
 
 class AvatarLoader(QObject):
@@ -78,12 +90,11 @@ class AvatarLoader(QObject):
 
     def _run(self, turn: int, path: Path) -> None:
         result: LoadedAvatar | str
+        _step_back()
         try:
-            result = LoadedAvatar(path, file_key(path), load_avatar(path), read_card(path).thumbnail)
+            result = _read(path)
         except AvatarError as error:
             result = str(error)
-        except OSError as error:
-            result = f"{path} cannot be read ({error.strerror or error}). Check the path and its permissions."
         except Exception as error:  # a thread's failure must reach the window
             result = f"{path.name} could not be loaded: {error!r}. Export it again; if that does not help, report it."
         self._ended.emit(turn, result)
@@ -102,3 +113,20 @@ class AvatarLoader(QObject):
             self.failed.emit(path, result)
         else:
             self.loaded.emit(result)
+
+
+def _step_back() -> None:
+    """Let this thread, and those it starts, have a processor when those that draw and speak do not want it."""
+    if sys.platform.startswith("linux"):  # where niceness is a thread's
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BEHIND)
+
+
+def _read(path: Path) -> LoadedAvatar:
+    """Everything that can be done before the graphics card and the window are needed. Raises AvatarError."""
+    content = read_file(path)
+    container = parse_container(content, path.name)
+    avatar = avatar_of(container, path)
+    for score in SCORES.values():
+        avatar.motion.computed(score)
+    return LoadedAvatar(path, content_key(content), avatar, card_of(container).thumbnail, prepare(avatar))

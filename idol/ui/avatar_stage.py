@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -29,6 +30,8 @@ class AvatarStage(QObject):
 
     placed = Signal()
     """Another avatar is on stage."""
+    arriving = Signal(str, float)
+    """The name of the file that is on its way to the graphics card, and how much of it is there; '' when none is."""
 
     def __init__(
         self,
@@ -58,6 +61,8 @@ class AvatarStage(QObject):
         self.loader = AvatarLoader(self)
         self.loader.loaded.connect(self._on_loaded)
         self.loader.failed.connect(self._on_failed)
+        self._coming = ""
+        view.bringing.connect(lambda share: self.arriving.emit(self._coming, share))
         view.viewpoint_changed.connect(self._remember)
         if memory.trouble:
             say(memory.trouble, True)
@@ -88,9 +93,23 @@ class AvatarStage(QObject):
         """
         path = path.absolute()
         self._close_dialog()
+        self._dismiss()
         self._keep = keep
         self._trusted = path if trusted else None
         self.loader.load(path)
+
+    def cancel(self) -> None:
+        """Nobody comes; who is on stage stays."""
+        self.loader.cancel()
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        self._view.dismiss()
+        self._set_coming("")
+
+    def _set_coming(self, name: str) -> None:
+        self._coming = name
+        self.arriving.emit(name, 0.0)
 
     def show_terms(self) -> None:
         """Of the avatar on stage."""
@@ -103,6 +122,7 @@ class AvatarStage(QObject):
 
     def close(self) -> None:
         self._close_dialog()
+        self._view.dismiss()
         self._view.settle()
         self.loader.close()
 
@@ -120,7 +140,7 @@ class AvatarStage(QObject):
 
     def _ensure_someone(self) -> None:
         """The default idol, when nobody is on stage."""
-        if self._shown is None and not self.loader.loading:
+        if self._shown is None and not self.loader.loading and not self._coming:
             self._keep = False
             self.loader.load(self._default)
 
@@ -150,6 +170,21 @@ class AvatarStage(QObject):
         self._ensure_someone()
 
     def _place(self, loaded: LoadedAvatar, terms: str = "") -> None:
+        """Let her come, and put her on stage once the graphics card has her."""
+        assert loaded.prepared is not None
+        keep, shown = self._keep, replace(loaded, prepared=None)
+
+        def then(trouble: str) -> None:
+            self._set_coming("")
+            if trouble:
+                self._on_failed(shown.path, trouble)
+            else:
+                self._put(shown, terms, keep)
+
+        self._set_coming(loaded.path.name)
+        self._view.bring(loaded.prepared, then)
+
+    def _put(self, loaded: LoadedAvatar, terms: str, keep: bool) -> None:
         self._view.settle()
         viewpoint = self._memory.viewpoint(loaded.key, loaded.path)
         lighting = self._memory.lighting(loaded.key, loaded.path)
@@ -162,7 +197,7 @@ class AvatarStage(QObject):
         self._shown = loaded
         title = describe_terms(loaded.avatar.data.meta).title
         self._write(lambda: self._memory.use(loaded.key, loaded.path, title, terms))
-        if self._keep:
+        if keep:
             self._keep_path("" if loaded.path == self._default else str(loaded.path))
         self.placed.emit()
 

@@ -123,6 +123,7 @@ class MainWindow(QMainWindow):
             keep_path=lambda path: self._keep("avatar", "path", path), say=self._say_notice,
         )  # fmt: skip
         self.stage.loader.busy.connect(self._show_opening)
+        self.stage.arriving.connect(self._show_opening)
         self.backgrounds = Backgrounds(
             self, self.view, settings.avatar, keep=lambda name, value: self._keep("avatar", name, value),
             say=self._say_notice, translucent=self.set_translucent,
@@ -189,7 +190,7 @@ class MainWindow(QMainWindow):
         self._opening_name = QLabel()
         self._opening_name.setTextFormat(Qt.TextFormat.PlainText)
         stop = QPushButton(tr("Cancel"))
-        stop.clicked.connect(lambda _checked=False: self.stage.loader.cancel())
+        stop.clicked.connect(lambda _checked=False: self.stage.cancel())
         opening.addWidget(self._opening_name)
         opening.addWidget(stop)
         self._opening.setVisible(False)
@@ -246,9 +247,9 @@ class MainWindow(QMainWindow):
 
     # -- the stage -----------------------------------------------------------------------------------------------
 
-    def _show_opening(self, name: str) -> None:
-        """An avatar is being loaded; '' when none is any more."""
-        self._opening_name.setText(f"{tr('Loading')}: {name}")
+    def _show_opening(self, name: str, share: float = 0.0) -> None:
+        """An avatar is being loaded, and that ``share`` of it uploaded; '' when none is any more."""
+        self._opening_name.setText(f"{tr('Loading')}: {name}" + (f" {share:.0%}" if share else ""))
         self._opening.setVisible(bool(name))
 
     def set_translucent(self, on: bool) -> None:

@@ -48,10 +48,9 @@ class AvatarEntry(_Strict):
     camera: CameraEntry | None = None
 
 
-def file_key(path: Path) -> str:
-    """What the avatar in ``path`` is known by. Raises ``OSError``."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def content_key(content: bytes) -> str:
+    """What the avatar is known by whose file has this ``content``."""
+    return hashlib.sha256(content).hexdigest()
 
 
 class StageMemory:

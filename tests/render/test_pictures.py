@@ -196,6 +196,14 @@ def test_outlines_do_not_break_where_the_processor_draws(stage: OffscreenStage) 
     assert dark_rim(stage, cheap=False) < 0.6  # else the figure is too large to show it
 
 
+def test_closing_twice_harms_nothing() -> None:
+    with OffscreenStage() as other:
+        other.load(load_avatar(MODELS / "AnimatedMorphCube.glb"))
+        other.close()
+    other.close()
+    assert other.renderer.object_count == 0
+
+
 def test_swapping_and_releasing_leaves_nothing(stage: OffscreenStage) -> None:
     avatars = [load_avatar(MODELS / name) for name in ("godette_vrm1.vrm", "arkit52_head.glb")]
     stage.load(avatars[0])

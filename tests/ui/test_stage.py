@@ -17,7 +17,6 @@ from PySide6.QtGui import QAction, QColor, QDragEnterEvent, QDropEvent, QMouseEv
 from PySide6.QtWidgets import QApplication, QColorDialog, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from idol.avatar import Avatar
 from idol.settings import Settings, data_dir, load_settings
 from idol.show.interface import Ready
 from idol.ui import avatar_loader
@@ -176,16 +175,16 @@ def test_the_window_lives_while_an_avatar_loads_and_a_cancelled_one_never_comes(
     qtbot: QtBot, make: Make, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = make()
-    before, gate, real = window.view.avatar, threading.Event(), avatar_loader.load_avatar
+    before, gate, real = window.view.avatar, threading.Event(), avatar_loader.read_file
     started: list[str] = []
 
-    def slow(path: Path) -> Avatar:
+    def slow(path: Path) -> bytes:
         started.append(path.name)
         if path.name.startswith("debug"):
             assert gate.wait(10)
         return real(path)
 
-    monkeypatch.setattr(avatar_loader, "load_avatar", slow)
+    monkeypatch.setattr(avatar_loader, "read_file", slow)
     window.stage.open(home / "debug_robot_vrm1.vrm", keep=True)
     asked_at = time.monotonic()
     qtbot.waitUntil(lambda: bool(started))
