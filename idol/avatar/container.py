@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,10 @@ def read_container(path: Path) -> Container:
 def read_file(path: Path) -> bytes:
     """The bytes of an avatar's file. Raises AvatarError for one that is too large or cannot be read."""
     try:
-        size = path.stat().st_size
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) and not path.is_dir():
+            raise AvatarError(f"{path} is a pipe or a device, not a file.", fix="Choose a .vrm or .glb file.")
+        size = about.st_size
         if size > MAX_FILE_BYTES:
             raise AvatarError(
                 f"{path.name} has {size >> 20} MB; the limit is {MAX_FILE_BYTES >> 20} MB.",
@@ -53,8 +57,14 @@ def read_file(path: Path) -> bytes:
 def parse_container(data: bytes, name: str = "the file") -> Container:
     if data[:1] == b"{":
         return Container(*_with_buffers(_document(data, name), memoryview(b""), name))
-    if len(data) < 20 or data[:4] != b"glTF":
-        start = data[:4].hex(" ") or "nothing"
+    if not data:
+        raise AvatarError(f"{name} is empty.", fix="Copy or download the file again.")
+    if data[:4] == b"glTF" and len(data) < 20:
+        raise AvatarError(
+            f"{name} is cut short: only {len(data)} bytes are there.", fix="Copy or download the file again."
+        )
+    if data[:4] != b"glTF":
+        start = data[:4].hex(" ")
         raise AvatarError(
             f"{name} is not a GLB or VRM file (it begins with {start}, not 'glTF').",
             fix="Choose a .vrm or .glb file; other formats (FBX, PMX, OBJ) must be exported to VRM first.",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from idol.avatar import Avatar, AvatarError
 from idol.avatar.card import card_of
@@ -21,6 +21,8 @@ from idol.avatar.loading import avatar_of
 from idol.render.prepared import PreparedAvatar, prepare
 from idol.ui.stage_memory import content_key
 
+PATIENCE_MS = 8000
+"""How long a load waits for the end of one before it that is not wanted any more."""
 BEHIND = 5
 """Niceness of the threads that load. More would let one be put aside while it has Python's lock."""
 
@@ -40,7 +42,8 @@ class LoadedAvatar:
 class AvatarLoader(QObject):
     """``loaded(LoadedAvatar)`` or ``failed(path, message)`` for the latest ``load`` only, on the main thread.
 
-    Parsing cannot be broken off: what comes of a cancelled load is dropped, and the next begins after it.
+    Parsing cannot be broken off: what comes of a cancelled load is dropped, and the next begins after it; or, where
+    reading hangs (a network place that is gone), beside it.
     """
 
     loaded = Signal(object)
@@ -52,6 +55,10 @@ class AvatarLoader(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._thread: threading.Thread | None = None
+        self._running = 0
+        """The turn of ``_thread``."""
+        self._patience = QTimer(self, singleShot=True, interval=PATIENCE_MS)
+        self._patience.timeout.connect(self._go_past)
         self._wanted: Path | None = None
         self._turn = 0
         self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
@@ -68,6 +75,8 @@ class AvatarLoader(QObject):
         self.busy.emit(path.name)
         if self._thread is None:
             self._start()
+        elif not self._patience.isActive():
+            self._patience.start()
 
     def cancel(self) -> None:
         """What is on stage stays."""
@@ -75,7 +84,7 @@ class AvatarLoader(QObject):
         self._wanted = None
         self.busy.emit("")
 
-    def close(self, timeout: float = 10.0) -> None:
+    def close(self, timeout: float = 3.0) -> None:
         self._turn += 1
         self._wanted = None
         if self._thread is not None:
@@ -83,10 +92,17 @@ class AvatarLoader(QObject):
 
     def _start(self) -> None:
         assert self._wanted is not None
+        self._patience.stop()
+        self._running = self._turn
         self._thread = threading.Thread(
             target=self._run, args=(self._turn, self._wanted), name="idol-avatar", daemon=True
         )  # fmt: skip
         self._thread.start()
+
+    def _go_past(self) -> None:
+        """The load before the one that is wanted does not end: leave it behind."""
+        if self._thread is not None and self._wanted is not None and self._running != self._turn:
+            self._start()
 
     def _run(self, turn: int, path: Path) -> None:
         result: LoadedAvatar | str
@@ -100,6 +116,8 @@ class AvatarLoader(QObject):
         self._ended.emit(turn, result)
 
     def _on_ended(self, turn: int, result: LoadedAvatar | str) -> None:
+        if turn != self._running:
+            return  # left behind
         if self._thread is not None:
             self._thread.join()
             self._thread = None

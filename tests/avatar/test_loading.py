@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import struct
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,3 +190,21 @@ def test_mutated_bytes_are_refused_or_loaded(name: str, flips: list[tuple[float,
     for place, value in flips:
         content[int(place * len(content))] = value
     _refused_or_loaded(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(b"", "is empty"), (b"glTF\x02\x00\x00\x00", "is cut short: only 8 bytes")]
+)
+def test_what_was_not_copied_whole_is_told_so(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "her.vrm"
+    path.write_bytes(content)
+    with pytest.raises(AvatarError, match=says) as caught:
+        load_avatar(path)
+    assert "again" in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "her.vrm")
+    with pytest.raises(AvatarError, match="pipe or a device"):
+        load_avatar(tmp_path / "her.vrm")
