@@ -3,7 +3,7 @@
 The window runs on the rig's screen, drawn by the processor, with a show that has no engines; avatars are opened as the
 user opens them. Printed for each: how long until she is seen, the longest gap between two frames begun meanwhile, and
 with ``--where`` what the main thread and the loader did in gaps above ``--limit``. A large avatar is made for it: the
-default idol with noise in 2048 x 2048 textures, near 47 MB. Needs an idle machine.
+default idol with noise in 2048 x 2048 textures, 65 MB. Needs an idle machine.
 """
 
 from __future__ import annotations
