@@ -63,8 +63,6 @@ class Character:
     eye_tilt: float = 0.0
     """How much higher the outer corners of her eyes are, in heights of the head."""
     brow_thick: float = 1.0
-    brow_lift: float = 0.118
-    """How far before the skin they are, in heights of the head: before the strands of her fringe, not among them."""
     backdrop: tuple[str, str] = ("#f4ecff", "#d9c8f7")
     """Behind her in the thumbnail, above and below."""
 
@@ -182,7 +180,6 @@ WREN = Character(
     blush_strokes=False,
     eye_tilt=0.012,
     brow_thick=0.95,
-    brow_lift=0.142,
     backdrop=("#e6fbf4", "#a9dcd2"),
 )  # fmt: skip
 CHARACTERS = {who.key: who for who in (MIRA, WREN)}

@@ -159,14 +159,7 @@ def build(who: Character = MIRA) -> bytes:
         mtoon("Hair", texture["hair"], texture["hairShade"], thin, who.hair.outline, -0.16, 0.95, rim=who.hair.rim),
     ]
     skin, below, clothes, locks = face.part(), join(body_skin()), join(outfit.parts), join(hair.parts)
-    features = join(
-        [
-            *eyeballs(eye),
-            *face.lid_wall(),
-            *Mouth(face).parts(),
-            *eye_parts(who.eye_tilt, who.brow_thick, who.brow_lift),
-        ]
-    )
+    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts(who.eye_tilt, who.brow_thick)])
     line = tones("#a8606a")
     small = draw(
         [
