@@ -116,6 +116,15 @@ def outline_width() -> Image.Image:
     return image(np.repeat((255 * np.minimum(eyes, mouth))[..., None], 3, -1))
 
 
+def hair_outline() -> Image.Image:
+    """How thick the hair's outline is (green): none at the roots of locks, where it would show as slits."""
+    size = 256
+    g = (np.arange(size) + 0.5) / size
+    u, v = np.meshgrid(g, g)
+    wide = np.where(u < 0.5, 1.0, smooth(v, 0.06, 0.30))
+    return image(np.repeat((255 * wide)[..., None], 3, -1))
+
+
 def hair(paint: HairPaint, shade: bool) -> Image.Image:
     """Left half: the dome, folded at the face's middle, from crown to edge. Right half: strips for locks, from root to
     tip, with the ring of light."""

@@ -138,7 +138,7 @@ def build(who: Character = MIRA) -> bytes:
         "skin": paint.skin(who, False), "skinShade": paint.skin(who, True), "features": paint.features(who),
         "hair": paint.hair(who.hair, False), "hairShade": paint.hair(who.hair, True),
         "cloth": paint_cloth.cloth(who, False), "clothShade": paint_cloth.cloth(who, True),
-        "outlineWidth": paint.outline_width(),
+        "outlineWidth": paint.outline_width(), "hairOutline": paint.hair_outline(),
     }  # fmt: skip
     texture = {name: writer.image(png(picture), name) for name, picture in pictures.items()}
     thin = 0.0042 * H
@@ -156,7 +156,17 @@ def build(who: Character = MIRA) -> bytes:
         mtoon("Features", texture["features"], None, 0.0, double_sided=True),
         mtoon("Skin", texture["skin"], texture["skinShade"], thin, "#a8606a", -0.12, 0.94, rim="#2a1414"),
         mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.22, 0.95, True),
-        mtoon("Hair", texture["hair"], texture["hairShade"], thin, who.hair.outline, -0.16, 0.95, rim=who.hair.rim),
+        mtoon(
+            "Hair",
+            texture["hair"],
+            texture["hairShade"],
+            thin,
+            who.hair.outline,
+            -0.16,
+            0.95,
+            rim=who.hair.rim,
+            outline_width=texture["hairOutline"],
+        ),
     ]
     skin, below, clothes, locks = (
         join([face.part(), face.blush()]),
@@ -164,7 +174,14 @@ def build(who: Character = MIRA) -> bytes:
         join(outfit.parts),
         join(hair.parts),
     )
-    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts(who.eye_tilt, who.brow_thick)])
+    features = join(
+        [
+            *eyeballs(eye),
+            *face.lid_wall(),
+            *Mouth(face).parts(),
+            *eye_parts(who.eye_tilt, who.brow_thick, who.brow_lift),
+        ]
+    )
     line = tones("#a8606a")
     small = draw(
         [

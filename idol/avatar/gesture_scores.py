@@ -37,7 +37,9 @@ def _happy() -> Score:
 def _cheer() -> Score:
     """A fist thrown up, the other drawn in at her side."""
     wind = Hand("shoulder", (0.12, -0.32, 0.40), (-0.1, 1.0, 0.3), (-0.7, 0.0, -0.7), (0.6, -1.0, -0.4), "fist")
-    top = replace(wind, at=(0.20, 0.74, 0.26), fingers=(0.05, 1.0, 0.05), palm=(-0.5, 0.0, 0.8), elbow=(1.0, -0.4, 0.2))
+    top = replace(
+        wind, at=(0.16, 0.88, 0.20), fingers=(0.05, 1.0, 0.05), palm=(-1.0, 0.0, 0.15), elbow=(1.0, -0.4, 0.2)
+    )
     side = replace(
         wind, at=(0.10, -0.46, 0.34), fingers=(-0.2, 0.7, 0.7), palm=(-0.9, 0.3, -0.3), elbow=(0.8, -0.6, -0.8)
     )
@@ -100,7 +102,7 @@ def _shy() -> Score:
 
 def _thinking() -> Score:
     chin = Hand("chin", (0.06, -0.10, 0.10), (-0.45, 1.0, -0.25), (-0.6, 0.3, -0.7), (0.12, -1.0, 0.15), "point")
-    arm = Hand("belly", (-0.30, 0.06, 0.20), (-1.0, 0.10, 0.10), (0.0, 1.0, -0.3), (0.8, -1.0, -0.1), "cup")
+    arm = Hand("belly", (-0.23, 0.09, 0.21), (-1.0, 0.05, -0.15), (0.0, 1.0, -0.3), (0.8, -1.0, -0.1), "cup")
     up = Key(0.0, head=(-9.0, 6.0, -6.0), chest=(2.0, 1.0, -1.5), shift=(0.015, 0.0, 0.0))
     more = replace(up, head=(-12.0, 8.0, -7.0))
     return Score("thinking", (
@@ -148,7 +150,7 @@ def _look_around() -> Score:
 def _stretch() -> Score:
     """Hands clasped before her chest and pushed away, shoulders up; then let go."""
     hand = Hand("chest", (0.05, -0.05, 0.26), (-0.8, 0.5, 0.3), (-0.3, -0.4, 0.8), (0.9, -0.5, -0.1), "cup")
-    fore = replace(hand, at=(0.05, 0.12, 0.70), fingers=(-0.85, 0.45, 0.2), palm=(-0.1, 0.1, 1.0))
+    fore = replace(hand, at=(0.05, 0.12, 0.70), fingers=(-0.85, 0.45, 0.2), palm=(-0.1, 0.1, 1.0), shape="flat")
     # Her left hand lies before her right one: fingers laced would pass through each other.
     before, front = replace(hand, at=(0.03, -0.05, 0.34)), replace(fore, at=(0.03, 0.12, 0.78))
     up = Key(0.0, head=(0.0, 5.0, 7.0), chest=(0.0, 4.0, 3.0), shrug=(8.0, 8.0))

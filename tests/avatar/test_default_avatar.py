@@ -14,6 +14,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from avatars.maker.atlas import FEATURES as FEATURE_CELLS
+from avatars.maker.atlas import cell
 from avatars.maker.character import CHARACTERS, Character
 from avatars.maker.expressions import TARGETS
 from avatars.maker.eyes import CLEARANCE, Eye
@@ -319,6 +321,31 @@ def test_her_chin_is_whole_and_shaded_as_it_is_shaped(model: Model) -> None:
     own, drawn = vertex_normals(model.face.rest, grid.triangles), model.face.normals()
     under = (own[:, 1] < -0.85) & (model.face.rest[:, 1] < 0.10)
     assert under.sum() > 100 and (own[under] * drawn[under]).sum(1).min() > 0.95
+
+
+def test_brows_are_drawn_before_the_fringe(model: Model) -> None:
+    """Whole, as the genre has them: a brow that shows in the gaps alone is a speck between two locks."""
+    meshes = chunks(model.data)[0]["meshes"]
+    drawn = values(model.data, meshes[0]["primitives"][FEATURES]["attributes"]["TEXCOORD_0"])
+    points = model.positions(FEATURES)[np.abs(drawn - cell(FEATURE_CELLS, "brow", 1)).max(1) < 1e-5]
+    hair = meshes[2]["primitives"][0]
+    corners = ((values(model.data, hair["attributes"]["POSITION"]).astype(float) - [0, CHIN, 0]) / H)[
+        values(model.data, hair["indices"]).reshape(-1, 3)
+    ]
+    near = (np.abs(corners[..., 1] - 0.58) < 0.15).any(1) & (corners[..., 2] > 0.2).any(1)
+    before = [height_over(corners[near], point) for point in points[points[:, 0] > 0]]
+    assert len(before) > 60 and min(before) > 0.0
+
+
+def height_over(corners: F64, point: F64) -> float:
+    """How far a point lies before the foremost of the triangles (T, 3, 3) that the front view shows there."""
+    a, b, c = corners.transpose(1, 2, 0)
+    det = (b[1] - c[1]) * (a[0] - c[0]) + (c[0] - b[0]) * (a[1] - c[1])
+    det = np.where(np.abs(det) < 1e-12, 1e-12, det)
+    s = ((b[1] - c[1]) * (point[0] - c[0]) + (c[0] - b[0]) * (point[1] - c[1])) / det
+    t = ((c[1] - a[1]) * (point[0] - c[0]) + (a[0] - c[0]) * (point[1] - c[1])) / det
+    hit = (s >= 0) & (t >= 0) & (s + t <= 1)
+    return float(point[2] - (s * a[2] + t * b[2] + (1 - s - t) * c[2])[hit].max(initial=-1.0))
 
 
 def test_hair_springs_settle_and_stay_out_of_the_head(model: Model) -> None:
