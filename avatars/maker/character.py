@@ -63,6 +63,8 @@ class Character:
     eye_tilt: float = 0.0
     """How much higher the outer corners of her eyes are, in heights of the head."""
     brow_thick: float = 1.0
+    brow_lift: float = 0.133
+    """How far before her skin the brows are drawn, so that they show through her fringe, in heights of the head."""
     backdrop: tuple[str, str] = ("#f4ecff", "#d9c8f7")
     """Behind her in the thumbnail, above and below."""
 
@@ -180,6 +182,7 @@ WREN = Character(
     blush_strokes=False,
     eye_tilt=0.012,
     brow_thick=0.95,
+    brow_lift=0.138,
     backdrop=("#e6fbf4", "#a9dcd2"),
 )  # fmt: skip
 CHARACTERS = {who.key: who for who in (MIRA, WREN)}

@@ -15,7 +15,7 @@ ARKIT = (
     "browDownRight", "browInnerUp", "browOuterUpLeft", "browOuterUpRight", "cheekPuff", "cheekSquintLeft",
     "cheekSquintRight", "noseSneerLeft", "noseSneerRight", "tongueOut",
 )  # fmt: skip
-TARGETS = (*ARKIT, "eyeSmileLeft", "eyeSmileRight")
+TARGETS = (*ARKIT, "eyeSmileLeft", "eyeSmileRight", "blush", "eyesAside")
 """Morph targets of the face, in the file's order: ARKit's names first, then our own."""
 
 
@@ -45,18 +45,32 @@ PRESETS: dict[str, dict[str, float]] = {
     "blinkRight": {"eyeBlinkRight": 1.0},
     "lookUp": {}, "lookDown": {}, "lookLeft": {}, "lookRight": {},
 }  # fmt: skip
+CUSTOM: dict[str, dict[str, float]] = {
+    "blush": {"blush": 1.0},
+    "shy": {"blush": 1.0, **_pair("eyeLookDown", 0.75), **_pair("mouthSmile", 0.45),
+            **_pair("mouthPress", 0.4), "browInnerUp": 1.0, **_pair("cheekSquint", 0.4)},
+    "thinking": {"eyesAside": 1.0, "browOuterUpRight": 0.9, "browDownLeft": 0.55, "browInnerUp": 0.1,
+                 "eyeSquintLeft": 0.35, **_pair("eyeLookUp", 0.6), "mouthRight": 0.7, "mouthPucker": 0.35},
+}  # fmt: skip
+"""Expressions of our own, beyond the presets of VRM."""
 OVERRIDE: dict[str, dict[str, str]] = {
     "happy": {"overrideBlink": "block", "overrideMouth": "blend"},
     "sad": {"overrideBlink": "none"},
     "relaxed": {"overrideBlink": "blend"},
     "surprised": {"overrideMouth": "blend"},
+    # She looks where she looks while she thinks, and no gaze comes on top.
+    "thinking": {"overrideLookAt": "blend"},
 }
 
 
-def preset_json(node: int) -> dict[str, Any]:
-    """``expressions.preset`` of VRMC_vrm; ``node`` holds the face's mesh."""
+def expressions_json(node: int) -> dict[str, Any]:
+    """``expressions`` of VRMC_vrm; ``node`` holds the face's mesh."""
+    return {"preset": _json(PRESETS, node), "custom": _json(CUSTOM, node)}
+
+
+def _json(expressions: dict[str, dict[str, float]], node: int) -> dict[str, Any]:
     out = {}
-    for name, weights in PRESETS.items():
+    for name, weights in expressions.items():
         binds = [
             {"node": node, "index": TARGETS.index(target), "weight": weight}
             for target, weight in weights.items()

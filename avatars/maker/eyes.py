@@ -15,6 +15,8 @@ CLEARANCE = 0.0085
 """Least depth of the iris behind the lids, in heights of the head."""
 IRIS = (0.083, 0.103)
 IRIS_AT = (0.190, 0.390)
+ASIDE = (-0.110, 0.075)
+"""How far the shape of a glance aside turns the irises: to her left and up, radians."""
 DISH = 0.4
 """How much flatter than the sphere the iris lies: it seems to look at whoever looks at it."""
 
@@ -73,9 +75,21 @@ class Eye:
         return Part(metres(points), grid(len(r), 33, flip=True), uv, {"leftEye": np.ones(len(points))}, normal)
 
 
+def _aside(iris: Part, pivot: F64) -> F64:
+    """Offsets (V, 3) in metres that turn an iris about ``pivot`` (metres) by ``ASIDE``."""
+    yaw, pitch = ASIDE
+    turn_y = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
+    turn_x = np.array([[1, 0, 0], [0, np.cos(pitch), -np.sin(pitch)], [0, np.sin(pitch), np.cos(pitch)]])
+    out: F64 = (iris.points - pivot) @ (turn_y @ turn_x.T).T + pivot - iris.points
+    return out
+
+
 def eye_parts(eye: Eye) -> list[Part]:
     left = [eye.white(), eye.iris()]
     right = [p.mirrored() for p in left]
+    # Both look the same way.
+    for parts, sign in ((left, 1.0), (right, -1.0)):
+        parts[1].morphs["eyesAside"] = _aside(parts[1], metres((eye.pivot * [sign, 1.0, 1.0])[None])[0])
     # The picture is not mirrored: light comes from one side for both eyes.
     right[1].uv[:, 0] = 0.5 - right[1].uv[:, 0]
     return left + right

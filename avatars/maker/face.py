@@ -17,6 +17,12 @@ LID_WALL = 0.0075
 """Less than the iris lies behind the lids, so that the wall never cuts it."""
 
 
+BLUSH_AT, BLUSH_SIZE, BLUSH_UP = (0.215, 0.222), (0.135, 0.085), 0.70
+"""The cheek's patch of blush, and how much higher in the picture of the skin it is painted: where hair covers it."""
+BLUSH_UNDER, BLUSH_RISE = (0.0012, 0.0040), 0.0060
+"""How deep it lies under the skin, in the middle and at its edge, and how far its shape lifts it."""
+
+
 def metres(points: F64) -> F64:
     out: F64 = points * H + np.array([0.0, CHIN, 0.0])
     return out
@@ -120,8 +126,9 @@ class Face:
         proxy = unit((self.rest - PROXY_CENTRE) / PROXY_RADII**2)
         share = 0.88 * smooth(self.rest[:, 2], 0.0, 0.15) * smooth(self.rest[:, 1], 0.0, 0.06)
         out = unit(own * (1 - share[:, None]) + proxy * share[:, None])
-        under = smooth(self.rest[:, 1], 0.05, 0.0) * smooth(own[:, 1], 0.0, -0.5)
-        return self.grid.symmetric(unit(out + under[:, None] * np.array([0.0, -1.5, 0.0])))
+        # All of it: a proxy's normal halfway would leave a streak of shade across the chin, seen from below.
+        under = (smooth(own[:, 1], -0.55, -0.80) * smooth(self.rest[:, 1], 0.20, 0.12))[:, None]
+        return self.grid.symmetric(unit(out * (1 - under) + under * (own + np.array([0.0, -0.3, 0.0]))))
 
     def part(self) -> Part:
         """The skin; UVs are the front view, x -0.5..0.5 over u, y 1.1..-0.1 over v."""
@@ -131,6 +138,23 @@ class Face:
         )  # fmt: skip
         skin.morphs = {k: v for k, v in skin.morphs.items() if np.abs(v).max() > 1e-6}
         return skin
+
+    def blush(self) -> Part:
+        """A second skin of the cheeks, painted red, which its shape brings from under the skin to its front."""
+        x, y, z = self.rest.T
+        away = np.hypot((np.abs(x) - BLUSH_AT[0]) / BLUSH_SIZE[0], (y - BLUSH_AT[1]) / BLUSH_SIZE[1])
+        near = (away < 1.0) & (z > 0.0)
+        triangles = self.grid.triangles[near[self.grid.triangles].all(1)]
+        used, renumbered = np.unique(triangles, return_inverse=True)
+        normals = self.normals()[used]
+        deep = BLUSH_UNDER[0] + (BLUSH_UNDER[1] - BLUSH_UNDER[0]) * away[used]
+        out = unit(vertex_normals(self.rest, self.grid.triangles))[used]
+        moves = {k: v[used] * H for k, v in self.moves.items() if np.abs(v[used]).max() > 1e-6}
+        moves["blush"] = out * BLUSH_RISE * H
+        return Part(
+            metres(self.rest[used] - out * deep[:, None]), renumbered.reshape(-1, 3),
+            front_uv(self.rest[used] + np.array([0.0, BLUSH_UP, 0.0])), {"head": np.ones(len(used))}, normals, moves,
+        )  # fmt: skip
 
     def _seen(self) -> I64:
         """The skin's triangles without those that lie wholly under the hair's cap."""

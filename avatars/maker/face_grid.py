@@ -53,7 +53,10 @@ class FaceGrid:
         n = int(np.abs(xs[HALF:] - MOUTH_HALF).argmin())
         self.mouth_upper, self.mouth_lower = self._cut(quads, row, np.arange(HALF - n, HALF + n + 1))
         self._pair_cuts()
-        self.triangles = np.concatenate([quads[:, [0, 1, 3]], quads[:, [0, 3, 2]]])
+        # The lowest ring is closed: seen from below it would be a hole in the chin.
+        ring = np.arange(1, self.columns - 1)
+        chin = np.stack([np.zeros_like(ring), ring + 1, ring], 1)
+        self.triangles = np.concatenate([quads[:, [0, 1, 3]], quads[:, [0, 3, 2]], chin])
         same = np.linalg.norm(self.flat[self.triangles] - self.flat[np.roll(self.triangles, 1, 1)], axis=-1).min(1)
         self.triangles = self.triangles[same > 1e-9]
 

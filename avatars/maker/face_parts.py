@@ -38,7 +38,6 @@ def _feature(points: F64, uv: F64, morphs: dict[str, F64], flip: bool = False) -
 
 
 UPPER_THICK = Monotone((0, 0.0015), (0.08, 0.008), (0.35, 0.0165), (0.7, 0.021), (0.88, 0.019), (1.0, 0.0005))
-BROW_LIFT = 0.118
 WING = np.array([0.021, -0.004])
 
 
@@ -90,11 +89,11 @@ def _fold(shape: str, tilt: float) -> F64:
     return _ribbon(line, thin, thin, _normals(line), 0.003)
 
 
-def _brow(shape: str, tilt: float, heavy: float) -> F64:
+def _brow(shape: str, tilt: float, heavy: float, lift: float) -> F64:
     line = resample(eye_curves.brow(shape, tilt), N)
     t = np.linspace(0, 1, N)
     thick = np.interp(t, [0, 0.06, 0.4, 1.0], [0.0045, 0.0095, 0.0115, 0.0012]) * heavy
-    return _ribbon(line, thick, thick, _normals(line), BROW_LIFT)
+    return _ribbon(line, thick, thick, _normals(line), lift)
 
 
 def _lash_uv(count: int, strength: float) -> F64:
@@ -106,8 +105,8 @@ def _lash_uv(count: int, strength: float) -> F64:
     return np.tile(uv + (tip - uv) * share[:, None], (3, 1))
 
 
-def eye_parts(tilt: float = 0.0, heavy: float = 1.0) -> list[Part]:
-    """Lashes, folds and brows of both eyes; ``heavy`` brows are thicker than drawn."""
+def eye_parts(tilt: float, heavy: float, lift: float) -> list[Part]:
+    """Lashes, folds and brows of both eyes; ``heavy`` brows are thicker than drawn and lie ``lift`` before the skin."""
     left: list[Part] = []
     for make, colour in ((_upper_lash, "lash"), (_lower_lash, "lashSoft"), (_fold, "fold")):
         rest = make("", tilt)
@@ -116,8 +115,10 @@ def eye_parts(tilt: float = 0.0, heavy: float = 1.0) -> list[Part]:
     for k, rest in enumerate(_spikes("", tilt)):
         moved = {s: _spikes(s, tilt)[k] for s in EYE_SHAPES}
         left.append(_feature(rest, cell(FEATURES, "lash", len(rest)), moved))
-    rest = _brow("", tilt, heavy)
-    left.append(_feature(rest, cell(FEATURES, "brow", len(rest)), {s: _brow(s, tilt, heavy) for s in eye_curves.BROWS}))
+    rest = _brow("", tilt, heavy, lift)
+    left.append(
+        _feature(rest, cell(FEATURES, "brow", len(rest)), {s: _brow(s, tilt, heavy, lift) for s in eye_curves.BROWS})
+    )
     parts = left + [p.mirrored() for p in left]
     for part in parts:
         # ARKit has one shape for both inner brows.

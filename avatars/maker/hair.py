@@ -110,6 +110,34 @@ def back() -> Pieces:
     return hair
 
 
+def back_middle() -> Pieces:
+    """Over the seam at the back: a broad lock that swings, and narrow ones that cross the others."""
+    hair = Pieces()
+    for k, (azimuth, low, swing, width, lift) in enumerate(
+        ((180, -0.96, 0.060, 0.250, 1.068), (162, -0.70, -0.075, 0.105, 1.088), (-156, -0.80, 0.085, 0.115, 1.088),
+         (126, -0.60, 0.070, 0.095, 1.075), (-120, -0.66, -0.070, 0.095, 1.075))
+    ):  # fmt: skip
+        a = np.radians(azimuth)
+        side, rear = np.sin(a), np.cos(a)
+        across = np.array([rear, 0.0, -side]) * swing
+        s = lift
+        main = np.array([
+            on_skull(azimuth, 50, 0.96), on_skull(azimuth, 72, s * 0.985), on_skull(azimuth, 102, s),
+            [0.440 * side * s, 0.18, 0.47 * rear * s - 0.05], [0.412 * side * s, -0.08, 0.425 * rear * s - 0.06],
+            [0.430 * side * s, -0.08 + 0.42 * (low + 0.08), 0.44 * rear * s - 0.06],
+            [0.440 * side * s, -0.08 + 0.75 * (low + 0.08), 0.45 * rear * s - 0.06],
+            [0.410 * side, low, 0.43 * rear - 0.06],
+        ])  # fmt: skip
+        main += across * np.array([0.0, 0.2, 0.7, 1.0, 0.4, -0.7, -1.0, 0.6])[:, None]
+        chain = Chain(f"hairBack{k + 1}m", "head", metres(main[[2, 3, 4, 5, 7]]), 1.2, 0.4, 0.1, 0.018, "back")
+        hair.chains.append(chain)
+        hair.parts.append(
+            lock(main, width, 0.050 if k == 0 else 0.030, rows=14, root=0.55, full=0.50, taper=0.9, strip="long",
+                 chain=chain, across=5)
+        )  # fmt: skip
+    return hair
+
+
 def tails() -> Pieces:
     """A tail, high at her left side: S-curved locks around one axis of spring bones, their tips apart."""
     hair = Pieces()
@@ -126,6 +154,9 @@ def tails() -> Pieces:
         wave = turn + way * np.array([0, 0, 0.05, 0.16, 0.32, 0.50, 0.72, 0.95, 1.15, 1.3])
         share = np.array([1, 1, 1, 1, 1, 1, 1, 1.05, 1.25, 1.7]) * (1.0 if k % 3 else 0.86)
         away = np.stack([np.cos(wave), 0.10 * np.sin(wave), 0.92 * np.sin(wave)], 1) * (fat * share)[:, None]
+        # Before the bow the roots keep together: seen from the side one apart is a blade.
+        early = np.array([0.2, 0.2, 0.3, 0.5, 0.8])
+        away[:5, 2] *= np.where(away[:5, 2] > 0, early, 1.0)
         guide = axis + away
         guide[-1] += np.array([0.05 * np.cos(turn * 2), 0.34 * ((k * 5) % count) / count, 0.06 * np.sin(turn)])
         hair.parts.append(
@@ -156,6 +187,7 @@ def two_side_up() -> Pieces:
     half = back()
     hair += half
     hair += half.mirrored()
+    hair += back_middle()
     return hair
 
 

@@ -81,7 +81,7 @@ def sailor() -> Pieces:
     out.parts += [
         star(torso(0.0, 1.187, 0.008), 0.011, np.array([0, 0.3, 1.0]), "upperChest", "pink"),
         star(torso(0.0, 1.122, 0.016) + np.array([0, 0, 0.012]), 0.012, np.array([0, 0, 1.0]), "upperChest"),
-        star(np.array([0.0, 1.262, 0.034]), 0.008, np.array([0.0, 0.1, 1.0]), "neck"),
+        star(np.array([0.0, 1.2625, 0.0303]), 0.008, np.array([0.0, 0.1, 1.0]), "neck"),
     ]
     for x, y, z, size in ((0.318, 0.705, 0.410, 0.020), (0.362, 0.625, 0.372, 0.013)):
         out.parts.append(star(np.array(head_point(x, y, z)), size, np.array([0.75, 0.15, 0.8]), "head"))

@@ -8,6 +8,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from avatars.maker.atlas import FEATURES
 from avatars.maker.character import Character, EyePaint, HairPaint
 from avatars.maker.curves import F64, smooth
+from avatars.maker.face import BLUSH_UP
 from avatars.maker.hair_shapes import DOME_POLAR, RING_AT, STRIPS
 from avatars.maker.paint_tools import cells, gradient, image, over, rgb
 
@@ -74,8 +75,13 @@ def skin(who: Character, shade: bool) -> Image.Image:
     u, v = np.meshgrid(g, g)
     x, y = np.abs(u - 0.5), 1.05 - 1.1 * v
     out = np.broadcast_to(np.array(rgb(who.skin[shade]), np.float64), (size, size, 3))
+    # Under the hair the cheeks are painted once more, red: what the shape of her blush shows.
+    red = y > 1.05 - BLUSH_UP / 3
+    y = np.where(red, y - BLUSH_UP, y)
     blush = np.exp(-(((x - 0.225) / 0.060) ** 2 + ((y - 0.222) / 0.034) ** 2))
     out = over(out, who.blush, 0.46 * blush)
+    deep = np.exp(-(((x - 0.215) / 0.070) ** 2 + ((y - 0.224) / 0.036) ** 2))
+    out = over(out, "#ff5a68", np.where(red, 0.62 * deep, 0.0))
     out = over(out, "#ff9a94", 0.30 * np.exp(-((x / 0.020) ** 2 + ((y - 0.255) / 0.012) ** 2)))
     out = over(out, "#e8a29c", 0.35 * np.exp(-((x / 0.032) ** 2 + ((y - 0.112) / 0.007) ** 2)))
     # Shadow of the fringe.
@@ -88,6 +94,11 @@ def skin(who: Character, shade: bool) -> Image.Image:
             cx, cy = 0.5 + sign * (0.222 + 0.020 * k), (1.05 - 0.224) / 1.1
             draw.line([((cx + 0.006) * size, (cy - 0.011) * size), ((cx - 0.006) * size, (cy + 0.011) * size)],
                       fill=rgb("#f58a92"), width=2)  # fmt: skip
+    for sign in (-1, 1):
+        for k in range(-2, 3):
+            cx, cy = 0.5 + sign * (0.214 + 0.026 * k), (1.05 - BLUSH_UP - 0.226) / 1.1
+            draw.line([((cx + 0.008) * size, (cy - 0.016) * size), ((cx - 0.008) * size, (cy + 0.016) * size)],
+                      fill=rgb("#e0485c"), width=3)  # fmt: skip
     draw.rectangle((0, size - 30, 60, size), fill=rgb(who.skin[shade]))
     draw.rectangle((61, size - 30, 125, size), fill=rgb(_darker(who.skin[1]) if shade else who.skin[1]))
     return picture.filter(ImageFilter.GaussianBlur(0.7))
@@ -101,7 +112,17 @@ def outline_width() -> Image.Image:
     x, y = np.abs(u - 0.5), 1.05 - 1.1 * v
     eyes = smooth(np.hypot((x - 0.193) / 0.145, (y - 0.388) / 0.130), 0.9, 1.05)
     mouth = smooth(np.hypot(x / 0.095, (y - 0.138) / 0.040), 0.9, 1.05)
+    mouth = np.where(y > 1.05 - BLUSH_UP / 3, 0.0, mouth)
     return image(np.repeat((255 * np.minimum(eyes, mouth))[..., None], 3, -1))
+
+
+def hair_outline() -> Image.Image:
+    """How thick the hair's outline is (green): none at the roots of locks, where it would show as slits."""
+    size = 256
+    g = (np.arange(size) + 0.5) / size
+    u, v = np.meshgrid(g, g)
+    wide = np.where(u < 0.5, 1.0, smooth(v, 0.06, 0.30))
+    return image(np.repeat((255 * wide)[..., None], 3, -1))
 
 
 def hair(paint: HairPaint, shade: bool) -> Image.Image:

@@ -9,7 +9,7 @@ import numpy as np
 from avatars.maker import paint, paint_cloth
 from avatars.maker.body import body_skin
 from avatars.maker.character import MIRA, Character
-from avatars.maker.expressions import TARGETS, preset_json
+from avatars.maker.expressions import TARGETS, expressions_json
 from avatars.maker.eyes import Eye
 from avatars.maker.eyes import eye_parts as eyeballs
 from avatars.maker.face import Face, metres
@@ -138,7 +138,7 @@ def build(who: Character = MIRA) -> bytes:
         "skin": paint.skin(who, False), "skinShade": paint.skin(who, True), "features": paint.features(who),
         "hair": paint.hair(who.hair, False), "hairShade": paint.hair(who.hair, True),
         "cloth": paint_cloth.cloth(who, False), "clothShade": paint_cloth.cloth(who, True),
-        "outlineWidth": paint.outline_width(),
+        "outlineWidth": paint.outline_width(), "hairOutline": paint.hair_outline(),
     }  # fmt: skip
     texture = {name: writer.image(png(picture), name) for name, picture in pictures.items()}
     thin = 0.0042 * H
@@ -156,10 +156,32 @@ def build(who: Character = MIRA) -> bytes:
         mtoon("Features", texture["features"], None, 0.0, double_sided=True),
         mtoon("Skin", texture["skin"], texture["skinShade"], thin, "#a8606a", -0.12, 0.94, rim="#2a1414"),
         mtoon("Cloth", texture["cloth"], texture["clothShade"], thin, "#6a6590", -0.22, 0.95, True),
-        mtoon("Hair", texture["hair"], texture["hairShade"], thin, who.hair.outline, -0.16, 0.95, rim=who.hair.rim),
+        mtoon(
+            "Hair",
+            texture["hair"],
+            texture["hairShade"],
+            thin,
+            who.hair.outline,
+            -0.16,
+            0.95,
+            rim=who.hair.rim,
+            outline_width=texture["hairOutline"],
+        ),
     ]
-    skin, below, clothes, locks = face.part(), join(body_skin()), join(outfit.parts), join(hair.parts)
-    features = join([*eyeballs(eye), *face.lid_wall(), *Mouth(face).parts(), *eye_parts(who.eye_tilt, who.brow_thick)])
+    skin, below, clothes, locks = (
+        join([face.part(), face.blush()]),
+        join(body_skin()),
+        join(outfit.parts),
+        join(hair.parts),
+    )
+    features = join(
+        [
+            *eyeballs(eye),
+            *face.lid_wall(),
+            *Mouth(face).parts(),
+            *eye_parts(who.eye_tilt, who.brow_thick, who.brow_lift),
+        ]
+    )
     line = tones("#a8606a")
     small = draw(
         [
@@ -210,7 +232,7 @@ def build(who: Character = MIRA) -> bytes:
             "meta": META | {"name": who.name, "thumbnailImage": writer.thumbnail(png(small))},
             "humanoid": {"humanBones": {name: {"node": nodes.index[name]} for name in human}},
             "firstPerson": {"meshAnnotations": [{"node": n, "type": "auto"} for n in roots[1:]]},
-            "expressions": {"preset": preset_json(roots[1]), "custom": {}},
+            "expressions": expressions_json(roots[1]),
             "lookAt": {
                 "type": "bone", "offsetFromHeadBone": [0.0, 0.087, 0.06],
                 "rangeMapHorizontalInner": {"inputMaxValue": 35.0, "outputScale": 7.0},

@@ -24,13 +24,17 @@ from idol.avatar.rig import Rig
 from idol.avatar.rotation import Quaternion, head_turn, to_matrix
 from idol.avatar.skeleton import Skeleton
 from idol.avatar.springs import Springs
-from idol.seams import ARKIT_INDEX, ARKIT_NAMES, Emotion, FacePose
+from idol.seams import ARKIT_INDEX, ARKIT_NAMES, EMOTIONS, Emotion, FacePose
 
 EMOTION_PRESETS: dict[Emotion, tuple[tuple[str, float], ...]] = {
     "neutral": (), "happy": (("happy", 0.8),), "sad": (("sad", 0.8),), "angry": (("angry", 0.8),),
     "surprised": (("surprised", 0.8),), "relaxed": (("relaxed", 0.8),),
     "shy": (("relaxed", 0.35), ("happy", 0.35)), "thinking": (("angry", 0.25), ("surprised", 0.2)),
 }  # fmt: skip
+INSTEAD: dict[Emotion, tuple[tuple[str, float], ...]] = {"surprised": (("oh", 0.45),)}
+"""For a model whose preset of that name moves nothing."""
+BESIDES: dict[Emotion, tuple[tuple[str, float], ...]] = {"shy": (("blush", 1.0),)}
+"""What the 52 shapes cannot show: asked of every model that has an expression of that name."""
 EMOTION_SECONDS = 0.18
 """Time constant of an emotion's rise and fall on models that show it by presets."""
 
@@ -195,8 +199,7 @@ class Avatar:
             asked[self._viseme_places] = values[self._visemes]
         if not self._has[arkit.BLINK_INDEX].all():
             self._ask_blink(asked, float(face[0]), float(face[7]))
-        if not self.shows_arkit_brows:
-            self._ask_emotion(asked, pose, dt)
+        self._ask_emotion(asked, pose, dt)
         for i, weight in self._manual.items():
             asked[i] = max(asked[i], weight)
         return asked, face
@@ -213,7 +216,7 @@ class Avatar:
             asked[index["blink"]] = max(left, right) if min(left, right) > 0.05 else 0.0
 
     def _ask_emotion(self, asked: NDArray[np.float64], pose: FacePose, dt: float) -> None:
-        wanted = dict(EMOTION_PRESETS.get(pose.emotion, ()))
+        wanted = self._moods.get(pose.emotion, {})
         pace = 1.0 - math.exp(-dt / EMOTION_SECONDS)
         for name in self._emotion.keys() | wanted.keys():
             i = self.expressions.index.get(name)
@@ -281,6 +284,22 @@ class Avatar:
             item.override_mouth != "none" or bool((self.expressions.matrix[i][lips] > 0).any())
             for i, item in enumerate(self.expressions.items)
         ]
+        self._moods = {emotion: self._mood(emotion) for emotion in EMOTIONS}
+
+    def _mood(self, emotion: Emotion) -> dict[str, float]:
+        """The expressions that show ``emotion``, beside the 52 shapes: none where these show it.
+
+        Custom expressions are found whatever the case of their names."""
+        own = {name.casefold(): name for name in self.expressions.names if self.expressions.has(name)}
+        besides = tuple((own[name], weight) for name, weight in BESIDES.get(emotion, ()) if name in own)
+        if self.shows_arkit_brows:
+            return dict(besides)
+        presets = EMOTION_PRESETS[emotion]
+        if emotion in own:
+            return {own[emotion]: 0.8}
+        if not any(self.expressions.has(name) for name, _ in presets):
+            presets = INSTEAD.get(emotion, presets)
+        return dict(presets + besides)
 
 
 def _gaze(pose: FacePose, body: BodyPose) -> tuple[float, float]:

@@ -35,17 +35,22 @@ def _happy() -> Score:
 
 
 def _cheer() -> Score:
-    """A fist pump."""
-    wind = Hand("shoulder", (0.16, -0.30, 0.42), (-0.1, 1.0, 0.3), (-0.7, 0.0, -0.7), (0.6, -1.0, -0.4), "fist")
-    top = replace(wind, at=(0.24, 0.34, 0.46), fingers=(0.0, 1.0, 0.1), palm=(-0.8, 0.0, -0.6))
-    low = (0.0, -0.03, 0.0)
+    """A fist thrown up, the other drawn in at her side."""
+    wind = Hand("shoulder", (0.12, -0.32, 0.40), (-0.1, 1.0, 0.3), (-0.7, 0.0, -0.7), (0.6, -1.0, -0.4), "fist")
+    top = replace(
+        wind, at=(0.16, 0.88, 0.20), fingers=(0.05, 1.0, 0.05), palm=(-1.0, 0.0, 0.15), elbow=(1.0, -0.4, 0.2)
+    )
+    side = replace(
+        wind, at=(0.10, -0.46, 0.34), fingers=(-0.2, 0.7, 0.7), palm=(-0.9, 0.3, -0.3), elbow=(0.8, -0.6, -0.8)
+    )
+    low, high = (0.0, -0.03, 0.0), (-0.012, 0.004, 0.0)
     return Score("cheer", (
-        Key(0.0), Key(0.36, (0.0, -4.0, 0.0), (4.0, -3.0, 0.0), shift=low, right=wind),
-        Key(0.58, (0.0, 4.0, 4.0), (-4.0, 3.0, 0.0), right=top),
-        Key(0.90, (0.0, 3.0, 4.0), (-4.0, 2.0, 0.0), right=top),
-        Key(1.12, (0.0, 0.0, 2.0), (0.0, -1.0, 0.0), shift=(0.0, -0.015, 0.0), right=wind),
-        Key(1.32, (0.0, 3.0, 4.0), (-3.0, 2.0, 0.0), right=top),
-        Key(1.62, (0.0, 2.0, 3.0), (-2.0, 1.0, 0.0), right=top),
+        Key(0.0), Key(0.36, (0.0, -5.0, 0.0), (6.0, -4.0, -2.0), shift=low, right=wind, left=side),
+        Key(0.62, (-3.0, 7.0, 6.0), (-6.0, 4.0, 4.0), shift=high, shrug=(0.0, 10.0), right=top, left=side),
+        Key(0.92, (-3.0, 5.0, 6.0), (-6.0, 3.0, 4.0), shift=high, shrug=(0.0, 8.0), right=top, left=side),
+        Key(1.16, (0.0, -1.0, 2.0), (2.0, -2.0, 0.0), shift=(0.0, -0.02, 0.0), right=wind, left=side),
+        Key(1.40, (-3.0, 6.0, 6.0), (-5.0, 3.0, 4.0), shift=high, shrug=(0.0, 10.0), right=top, left=side),
+        Key(1.68, (-2.0, 4.0, 5.0), (-4.0, 2.0, 3.0), shift=high, shrug=(0.0, 8.0), right=top, left=side),
         Key(2.3),
     ))  # fmt: skip
 
@@ -96,8 +101,8 @@ def _shy() -> Score:
 
 
 def _thinking() -> Score:
-    chin = Hand("chin", (0.06, -0.10, 0.10), (-0.45, 1.0, -0.25), (-0.6, 0.3, -0.7), (0.35, -1.0, 0.25), "point")
-    arm = Hand("belly", (-0.16, 0.16, 0.20), (-1.0, 0.10, 0.15), (0.0, 0.25, -1.0), (0.8, -1.0, -0.1), "cup")
+    chin = Hand("chin", (0.06, -0.10, 0.10), (-0.45, 1.0, -0.25), (-0.6, 0.3, -0.7), (0.12, -1.0, 0.15), "point")
+    arm = Hand("belly", (-0.23, 0.09, 0.21), (-1.0, 0.05, -0.15), (0.0, 1.0, -0.3), (0.8, -1.0, -0.1), "cup")
     up = Key(0.0, head=(-9.0, 6.0, -6.0), chest=(2.0, 1.0, -1.5), shift=(0.015, 0.0, 0.0))
     more = replace(up, head=(-12.0, 8.0, -7.0))
     return Score("thinking", (
@@ -145,12 +150,14 @@ def _look_around() -> Score:
 def _stretch() -> Score:
     """Hands clasped before her chest and pushed away, shoulders up; then let go."""
     hand = Hand("chest", (0.05, -0.05, 0.26), (-0.8, 0.5, 0.3), (-0.3, -0.4, 0.8), (0.9, -0.5, -0.1), "cup")
-    fore = replace(hand, at=(0.05, 0.12, 0.70), fingers=(-0.85, 0.45, 0.2), palm=(-0.1, 0.1, 1.0))
+    fore = replace(hand, at=(0.05, 0.12, 0.70), fingers=(-0.85, 0.45, 0.2), palm=(-0.1, 0.1, 1.0), shape="flat")
+    # Her left hand lies before her right one: fingers laced would pass through each other.
+    before, front = replace(hand, at=(0.03, -0.05, 0.34)), replace(fore, at=(0.03, 0.12, 0.78))
     up = Key(0.0, head=(0.0, 5.0, 7.0), chest=(0.0, 4.0, 3.0), shrug=(8.0, 8.0))
     over = replace(up, head=(0.0, 5.0, -7.0), chest=(0.0, 4.0, -3.0))
     return Score("stretch", (
-        Key(0.0), Key(0.8, left=hand, right=hand), replace(up, at=1.6, left=fore, right=fore),
-        replace(over, at=2.5, left=fore, right=fore), Key(3.1, left=hand, right=hand, shrug=(-2.0, -2.0)), Key(4.0),
+        Key(0.0), Key(0.8, left=before, right=hand), replace(up, at=1.6, left=front, right=fore),
+        replace(over, at=2.5, left=front, right=fore), Key(3.1, left=before, right=hand, shrug=(-2.0, -2.0)), Key(4.0),
     ), fade_in=0.4, fade_out=0.5)  # fmt: skip
 
 

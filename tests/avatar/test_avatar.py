@@ -273,3 +273,30 @@ def test_bad_numbers_do_not_reach_the_screen(godette: Avatar) -> None:
         godette.update(bad, dt)
         assert np.isfinite(godette.palette).all()
         assert np.isfinite(godette.morph_weights).all()
+
+
+def held(avatar: Avatar, emotion: Emotion) -> dict[str, float]:
+    """The expressions that are on when an emotion has been held."""
+    for _ in range(60):
+        avatar.update(FacePose(np.zeros(52, np.float32), emotion=emotion), 1 / 30)
+    return {n: round(float(w), 2) for n, w in zip(avatar.expression_names, avatar.effective, strict=True) if w > 0.01}
+
+
+def test_an_expression_of_the_models_own_shows_the_emotion(godette: Avatar) -> None:
+    assert held(godette, "shy") == {"relaxed": 0.35, "happy": 0.35}
+    items = godette.data.expressions
+    items["Shy"] = replace(items["sad"], name="Shy", custom=True)
+    assert held(Avatar(godette.data), "shy") == {"Shy": 0.8}
+    items["Blush"] = replace(items.pop("Shy"), name="Blush")
+    assert held(Avatar(godette.data), "shy") == {"relaxed": 0.35, "happy": 0.35, "Blush": 1.0}
+
+
+def test_an_emotion_without_its_preset_is_shown_by_another(godette: Avatar) -> None:
+    assert not godette.expressions.has("surprised")
+    assert held(godette, "surprised") == {"oh": 0.45}
+
+
+def test_blush_joins_the_52_shapes() -> None:
+    idol = load_avatar(DATA.parents[1] / "avatars" / "default.vrm")
+    assert held(idol, "shy") == {"blush": 1.0}
+    assert held(idol, "happy") == {}

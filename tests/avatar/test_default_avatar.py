@@ -14,11 +14,14 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from avatars.maker.atlas import FEATURES as FEATURE_CELLS
+from avatars.maker.atlas import cell
 from avatars.maker.character import CHARACTERS, Character
 from avatars.maker.expressions import TARGETS
 from avatars.maker.eyes import CLEARANCE, Eye
 from avatars.maker.face import Face
 from avatars.maker.face_surface import depth
+from avatars.maker.mesh import vertex_normals
 from avatars.maker.skeleton import CHIN, H
 from avatars.maker.vrm import build
 from idol.avatar import Avatar, load_avatar
@@ -43,13 +46,24 @@ class Model:
         self.face, self.eye = Face(who.eye_tilt), Eye(who.eye_tilt)
 
     def offsets(self, name: str, primitive: int = FACE) -> F64:
-        """Dense offsets (V, 3) of a morph target in the file, in heights of the head."""
+        """Dense offsets (V, 3) of a morph target in the file, in heights of the head, without the second skin."""
         targets = chunks(self.data)[0]["meshes"][0]["primitives"][primitive]["targets"]
-        return values(self.data, targets[TARGETS.index(name)]["POSITION"]).astype(float) / H
+        return self._own(values(self.data, targets[TARGETS.index(name)]["POSITION"]).astype(float) / H, primitive)
 
     def positions(self, primitive: int = FACE) -> F64:
         accessor = chunks(self.data)[0]["meshes"][0]["primitives"][primitive]["attributes"]["POSITION"]
-        return (values(self.data, accessor).astype(float) - [0, CHIN, 0]) / H
+        return self._own((values(self.data, accessor).astype(float) - [0, CHIN, 0]) / H, primitive)
+
+    def _own(self, points: F64, primitive: int) -> F64:
+        return points[: len(self.face.rest)] if primitive == FACE else points
+
+    def second_skin(self) -> tuple[F64, F64]:
+        """Points of the patches of blush and their offsets, (V, 3) each, in heights of the head."""
+        item = chunks(self.data)[0]["meshes"][0]["primitives"][FACE]
+        start = len(self.face.rest)
+        points = values(self.data, item["attributes"]["POSITION"])[start:].astype(float)
+        offsets = values(self.data, item["targets"][TARGETS.index("blush")]["POSITION"])[start:].astype(float)
+        return (points - [0, CHIN, 0]) / H, offsets / H
 
     def gap(self, upper: NDArray[np.int64], lower: NDArray[np.int64], **weights: float) -> F64:
         now = self.positions()
@@ -272,6 +286,66 @@ def test_presets_do_what_they_say_and_leave_blinks_whole(model: Model, idol: Ava
     fresh.update(FacePose(weights), 1 / 60)
     assert fresh.morph_weights[TARGETS.index("eyeBlinkLeft")] == 0.0
     assert fresh.morph_weights[TARGETS.index("eyeSmileLeft")] == 1.0
+
+
+def test_blush_lies_under_the_skin_and_rises_before_it(model: Model) -> None:
+    points, offsets = model.second_skin()
+    assert len(points) > 100 and np.abs(model.offsets("blush")).max() == 0.0
+    assert set(points[:, 0] > 0) == {True, False}
+    skin = model.face.rest
+    nearest = np.linalg.norm(points[:, None] - skin, axis=2).argmin(1)
+    out = vertex_normals(skin, model.face.grid.triangles)[nearest]
+    before, after = (((p - skin[nearest]) * out).sum(1) for p in (points, points + offsets))
+    assert before.max() < -1e-3 and after.min() > 1e-3
+
+
+def test_shy_and_thinking_are_expressions_of_her_own(model: Model, idol: Avatar) -> None:
+    for name in ("shy", "thinking", "blush"):
+        assert idol.data.expressions[name].custom and idol.data.expressions[name].bind_count > 0
+    # Both irises go the same way.
+    custom = chunks(model.data)[0]["extensions"]["VRMC_vrm"]["expressions"]["custom"]
+    assert TARGETS.index("eyesAside") in [bind["index"] for bind in custom["thinking"]["morphTargetBinds"]]
+    points, offsets = model.positions(FEATURES), model.offsets("eyesAside", FEATURES)
+    for sign in (1, -1):
+        moved = (np.abs(offsets).max(1) > 0) & (points[:, 0] * sign > 0)
+        assert moved.sum() > 100
+        assert offsets[moved, 0].max() < 0.0 < offsets[moved, 1].min()
+
+
+def test_her_chin_is_whole_and_shaded_as_it_is_shaped(model: Model) -> None:
+    grid = model.face.grid
+    edges = np.sort(np.concatenate([grid.triangles[:, [0, 1]], grid.triangles[:, [1, 2]], grid.triangles[:, [2, 0]]]))
+    lowest = edges[(model.face.rest[edges, 1] < 1e-6).all(1)]
+    assert len(lowest) > 50
+    assert (np.unique(lowest, axis=0, return_counts=True)[1] == 2).all()
+    own, drawn = vertex_normals(model.face.rest, grid.triangles), model.face.normals()
+    under = (own[:, 1] < -0.85) & (model.face.rest[:, 1] < 0.10)
+    assert under.sum() > 100 and (own[under] * drawn[under]).sum(1).min() > 0.95
+
+
+def test_brows_are_drawn_before_the_fringe(model: Model) -> None:
+    """Whole, as the genre has them: a brow that shows in the gaps alone is a speck between two locks."""
+    meshes = chunks(model.data)[0]["meshes"]
+    drawn = values(model.data, meshes[0]["primitives"][FEATURES]["attributes"]["TEXCOORD_0"])
+    points = model.positions(FEATURES)[np.abs(drawn - cell(FEATURE_CELLS, "brow", 1)).max(1) < 1e-5]
+    hair = meshes[2]["primitives"][0]
+    corners = ((values(model.data, hair["attributes"]["POSITION"]).astype(float) - [0, CHIN, 0]) / H)[
+        values(model.data, hair["indices"]).reshape(-1, 3)
+    ]
+    near = (np.abs(corners[..., 1] - 0.58) < 0.15).any(1) & (corners[..., 2] > 0.2).any(1)
+    before = [height_over(corners[near], point) for point in points[points[:, 0] > 0]]
+    assert len(before) > 60 and min(before) > 0.0
+
+
+def height_over(corners: F64, point: F64) -> float:
+    """How far a point lies before the foremost of the triangles (T, 3, 3) that the front view shows there."""
+    a, b, c = corners.transpose(1, 2, 0)
+    det = (b[1] - c[1]) * (a[0] - c[0]) + (c[0] - b[0]) * (a[1] - c[1])
+    det = np.where(np.abs(det) < 1e-12, 1e-12, det)
+    s = ((b[1] - c[1]) * (point[0] - c[0]) + (c[0] - b[0]) * (point[1] - c[1])) / det
+    t = ((c[1] - a[1]) * (point[0] - c[0]) + (a[0] - c[0]) * (point[1] - c[1])) / det
+    hit = (s >= 0) & (t >= 0) & (s + t <= 1)
+    return float(point[2] - (s * a[2] + t * b[2] + (1 - s - t) * c[2])[hit].max(initial=-1.0))
 
 
 def test_hair_springs_settle_and_stay_out_of_the_head(model: Model) -> None:
