@@ -38,6 +38,9 @@ def _feature(points: F64, uv: F64, morphs: dict[str, F64], flip: bool = False) -
 
 
 UPPER_THICK = Monotone((0, 0.0015), (0.08, 0.008), (0.35, 0.0165), (0.7, 0.021), (0.88, 0.019), (1.0, 0.0005))
+TILT_LIFT = 0.012
+"""How much further before the skin a lash goes when a brow presses the lid: a blink then carries the lid past the lower
+one, where the skin lies further forward."""
 WING = np.array([0.021, -0.004])
 
 
@@ -50,7 +53,11 @@ def _upper_lash(shape: str, tilt: float) -> F64:
     t = np.linspace(0, 1, N)
     thick = UPPER_THICK(t) * (0.72 if shape in ("eyeBlink", "eyeSmile") else 1.0)
     return _ribbon(
-        line, thick, 0.0035 * np.minimum(1.0, 8 * (1 - t)) * np.minimum(1, 0.2 + 8 * t), _normals(line), 0.006
+        line,
+        thick,
+        0.0035 * np.minimum(1.0, 8 * (1 - t)) * np.minimum(1, 0.2 + 8 * t),
+        _normals(line),
+        0.006 + TILT_LIFT * (shape in eye_curves.TILTS),
     )
 
 
@@ -67,7 +74,7 @@ def _spikes(shape: str, tilt: float) -> list[F64]:
         bend = np.array([0.35, 0.65]) * 0.010 * (1 if not closed else 0.3)
         line = base * (1 - t) + tip * t + bend * (t * t - t)
         width = 0.0070 * (1 - t[:, 0]) ** 0.8
-        out.append(_ribbon(line, width, width, _normals(line), 0.0065))
+        out.append(_ribbon(line, width, width, _normals(line), 0.0065 + TILT_LIFT * (shape in eye_curves.TILTS)))
     return out
 
 
