@@ -371,7 +371,7 @@ WHOLE = vrma(PLAIN, [("hips", "translation", [0.0], [[0.0, 1.0, 0.0]], "STEP")])
 
 
 @pytest.mark.parametrize(("content", "told"), [
-    (b"", "not a GLB"),
+    (b"", "is empty"), (b"MZ is another kind of file", "not a GLB"),
     ((DATA / "models" / "RiggedFigure.glb").read_bytes(), "VRMC_vrm_animation"),
     ((DATA / "animations" / "idle_loop.vrma").read_bytes()[:5000], "cut short"),
     (WHOLE.replace(b'"1.0"', b'"2.0"'), "1.0"),
