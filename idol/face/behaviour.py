@@ -8,6 +8,7 @@ al. 2014. Everything is integrated over the time that passed, so the frame rate 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +54,17 @@ _DOUBLE = 0.12
 _CLOSING, _SHUT, _OPENING = 0.075, 0.035, 0.15
 
 
-def emotion_weights(emotion: Emotion) -> Weights:
-    """The 52 weights with which ``emotion`` shows while she is silent, both sides alike."""
+def emotion_weights(emotion: Emotion, lean: Callable[[], float] = lambda: 0.0) -> NDArray[np.float32]:
+    """The 52 weights with which ``emotion`` shows while she is silent. ``lean`` gives, for each pair of sides, the
+    share by which the left is stronger and the right weaker."""
     weights = np.zeros(52, np.float32)
     for name, value in _POSES[emotion].items():
-        for shape in (f"{name}Left", f"{name}Right") if name in _SYMMETRIC else (name,):
-            weights[ARKIT_INDEX[shape]] = value
+        if name in _SYMMETRIC:
+            more = lean()
+            weights[ARKIT_INDEX[f"{name}Left"]] = value * (1 + more)
+            weights[ARKIT_INDEX[f"{name}Right"]] = value * (1 - more)
+        else:
+            weights[ARKIT_INDEX[name]] = value
     return weights
 
 
@@ -71,7 +77,7 @@ class BehaviourMixer:
         self._emotion: NDArray[np.float32] = np.zeros(52, np.float32)
         self._emotion_speed: NDArray[np.float32] = np.zeros(52, np.float32)
         self._head = np.zeros(3)
-        self._targets = {emotion: self._pose(values) for emotion, values in _POSES.items()}
+        self._targets = {emotion: emotion_weights(emotion, self._lean) for emotion in _POSES}
         self._blink_at = 1.5
         self._blink_began = -10.0
         self._blink_depth = 1.0
@@ -130,16 +136,8 @@ class BehaviourMixer:
 
     # -- emotion and speech --------------------------------------------------------------------------------------
 
-    def _pose(self, values: dict[str, float]) -> NDArray[np.float32]:
-        weights = np.zeros(52, np.float32)
-        for name, value in values.items():
-            if name in _SYMMETRIC:
-                lean = self._random.uniform(-0.06, 0.06)
-                weights[ARKIT_INDEX[f"{name}Left"]] = value * (1 + lean)
-                weights[ARKIT_INDEX[f"{name}Right"]] = value * (1 - lean)
-            else:
-                weights[ARKIT_INDEX[name]] = value
-        return weights
+    def _lean(self) -> float:
+        return float(self._random.uniform(-0.06, 0.06))
 
     def _follow_emotion(self, emotion: Emotion, step: float) -> None:
         # A critically damped spring, solved exactly: the same at any frame rate.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idol.avatar import Avatar
+from idol.avatar.easing import smoothstep
 
 FULL, NONE = math.radians(32.0), math.radians(42.0)
 """Off the way her face points: up to here she looks at the camera, from there on not at all."""
@@ -32,8 +33,7 @@ class EyeContact:
         ``eye`` is the camera's place (3,) in metres; her head is where her last update left it."""
         yaw, pitch = _toward(avatar, eye)
         off = math.acos(min(max(math.cos(yaw) * math.cos(pitch), -1.0), 1.0))
-        share = min(max((NONE - off) / (NONE - FULL), 0.0), 1.0)
-        share *= share * (3.0 - 2.0 * share)
+        share = smoothstep((NONE - off) / (NONE - FULL))
         step = 1.0 - math.exp(-max(dt, 0.0) / PACE)
         self._yaw += (share * min(max(yaw, -YAW), YAW) - self._yaw) * step
         self._pitch += (share * min(max(pitch, -PITCH), PITCH) - self._pitch) * step
